@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,15 +15,22 @@ import (
 
 // lettersPage is a page of dead letters, and the groups of all.
 type lettersPage struct {
-	Letters []deadletter.Letter `json:"dead_letters"`
-	Next    string              `json:"next"`
-	Groups  []group             `json:"groups"`
+	Letters []letter `json:"dead_letters"`
+	Next    string   `json:"next"`
+	Groups  []group  `json:"groups"`
 	// All is the query of what acts on all letters that match, and "" where the filter
 	// chooses some that cannot be acted upon.
 	All    string  `json:"-"`
 	Filter []field `json:"filter"`
 	Bound  bool    `json:"-"` // whether something is looked for
 	More   bool    `json:"-"` // by a field that is seldom used
+}
+
+// letter is a dead letter as the API has it: with durations in words.
+type letter struct {
+	deadletter.Letter
+	Policy  json.RawMessage `json:"policy,omitempty"`
+	History []sending       `json:"attempt_history,omitempty"`
 }
 
 // group are the letters of one queue, reason and state.
@@ -122,7 +130,7 @@ func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
 
 // letterPage is one dead letter, with what was done with it.
 type letterPage struct {
-	deadletter.Letter
+	letter
 	Shown    bool          `json:"-"` // with its payload
 	Original payload       `json:"-"`
 	Audit    []queue.Entry `json:"audit"`
@@ -140,7 +148,7 @@ func (c *Console) revealLetter(r *http.Request, s *session) (*view, error) {
 
 func (c *Console) showLetter(r *http.Request, s *session, query url.Values) (*view, error) {
 	p := letterPage{Shown: query != nil}
-	if err := c.get(r, s, "/v1/dead-letters/"+url.PathEscape(r.PathValue("id")), query, &p.Letter); err != nil {
+	if err := c.get(r, s, "/v1/dead-letters/"+url.PathEscape(r.PathValue("id")), query, &p.letter); err != nil {
 		return nil, err
 	}
 	if err := c.get(r, s, "/v1/audit", url.Values{"target": {p.ID}, "limit": {"20"}}, &p); err != nil {

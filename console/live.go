@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -20,31 +21,32 @@ const (
 // leaves, or is let in no more.
 func (c *Console) stream(begin func(*http.Request, *session) (look func() (map[string]page.Markup, error), err error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
 		select {
 		case c.streams <- struct{}{}:
 			defer func() { <-c.streams }()
 		default:
-			c.fail(w, r, nil, errBusy)
+			_, _ = w.Write(ended(errBusy))
 			return
 		}
 		s, err := c.admit(r)
 		if err != nil {
-			c.fail(w, r, s, err)
+			_, _ = w.Write(ended(err))
 			return
 		}
 		look, err := begin(r, s)
 		if err != nil {
-			c.fail(w, r, s, err)
+			_, _ = w.Write(ended(err))
 			return
 		}
-		w.Header().Set("Content-Type", "text/event-stream")
 		out, shown := http.NewResponseController(w), map[string]page.Markup{}
 		tick := time.NewTicker(liveEvery)
 		defer tick.Stop()
 		for {
 			parts, err := look()
 			if err != nil {
-				return // the browser comes again, and sees what is wrong by a page
+				_, _ = w.Write(ended(err))
+				return
 			}
 			_ = out.SetWriteDeadline(time.Now().Add(liveWrite))
 			if _, err := w.Write([]byte(event(parts, shown))); err != nil || out.Flush() != nil {
@@ -56,11 +58,25 @@ func (c *Console) stream(begin func(*http.Request, *session) (look func() (map[s
 				return
 			}
 			if _, err := c.admit(r); err != nil {
+				_, _ = w.Write(ended(err))
 				return
 			}
 		}
 	})
 }
+
+// ended returns the event after which a page does not open the stream again: it would go
+// on asking in vain.
+func ended(err error) []byte {
+	why := "Live figures have ended: reload the page."
+	if p, ok := errors.AsType[*problem](err); ok {
+		why = p.Error()
+	}
+	return fmt.Appendf(nil, "event: end\ndata: %s\n\n", oneLine.Replace(why))
+}
+
+// oneLine keeps a text to the one line that is the data of an event.
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
 // event returns the event of the parts that are not as shown, and notes them there. With
 // none it is a comment, by which a reader who has left is noticed.
@@ -75,5 +91,5 @@ func event(parts, shown map[string]page.Markup) string {
 	if changed.Len() == 0 {
 		return ":\n\n"
 	}
-	return fmt.Sprintf("event: parts\ndata: %s\n\n", strings.NewReplacer("\r", " ", "\n", " ").Replace(changed.String()))
+	return fmt.Sprintf("event: parts\ndata: %s\n\n", oneLine.Replace(changed.String()))
 }

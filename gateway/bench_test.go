@@ -3,6 +3,8 @@
 package gateway_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -44,19 +47,23 @@ func BenchmarkProxy(b *testing.B) {
 			load(b, srv.URL)
 		})
 	}
-	b.Run("gateway", func(b *testing.B) {
-		g, err := gateway.New(gateway.Config{Routes: []gateway.Route{
-			{Prefix: "/", Target: target, Retryer: retryer(b, quick)},
-		}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		srv := httptest.NewUnstartedServer(nil)
-		srv.Config = gateway.NewServer(g)
-		srv.Start()
-		defer srv.Close()
-		load(b, srv.URL)
-	})
+	observed, err := forbear.New("orders", forbear.Policy{}, forbear.WithObserver(gateway.NewStats("checkout").Observer()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, r := range map[string]*forbear.Retryer{"gateway": retryer(b, quick), "gateway with stats": observed} {
+		b.Run(name, func(b *testing.B) {
+			g, err := gateway.New(gateway.Config{Routes: []gateway.Route{{Prefix: "/", Target: target, Retryer: r}}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			srv := httptest.NewUnstartedServer(nil)
+			srv.Config = gateway.NewServer(g)
+			srv.Start()
+			defer srv.Close()
+			load(b, srv.URL)
+		})
+	}
 }
 
 // buffers is a pool for the bare proxy, so that it has what the gateway has.
@@ -103,4 +110,43 @@ func processor(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// crowd makes the dependencies of a large service: 10,000 endpoints and 200 others, each
+// with a past, a few in trouble.
+func crowd(t testing.TB) *gateway.Stats {
+	stats, _, made := watched(t)
+	for i := range 10200 {
+		name := fmt.Sprintf("webhook:ep_%05d", i)
+		if i >= 10000 {
+			name = fmt.Sprintf("dependency-%03d", i)
+		}
+		r := made(name, forbear.Policy{})
+		_ = r.Do(t.Context(), good)
+		if i%100 == 0 {
+			r.Breaker().Follow(time.Now())
+		}
+	}
+	stats.Sample(time.Now().Add(time.Minute))
+	return stats
+}
+
+func BenchmarkStatusOfTenThousand(b *testing.B) {
+	stats := crowd(b)
+	now := time.Now().Add(time.Minute)
+	for _, q := range []gateway.StatusQuery{{ByTrouble: true, Limit: 50}, {ByTrouble: true, Limit: 50, Name: "ep_01"}, {Limit: 50}, {}} {
+		b.Run(fmt.Sprintf("%+v", q), func(b *testing.B) {
+			b.ReportAllocs()
+			size, before := 0, processor(b)
+			for b.Loop() {
+				body, err := json.Marshal(stats.Page(now, q))
+				if err != nil {
+					b.Fatal(err)
+				}
+				size = len(body)
+			}
+			b.ReportMetric(float64((processor(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
+			b.ReportMetric(float64(size), "bytes")
+		})
+	}
 }

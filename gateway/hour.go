@@ -13,12 +13,13 @@ type readings [5]int64
 // ring takes 1.25 KB, and is there for those alone that had something to do within an hour.
 type past struct {
 	before readings // at the beginning of the minute under way
+	five   readings // what was done in the five minutes before it
 	ring   *ring
 }
 
 type ring struct {
 	last int64 // the minute of the newest values
-	of   [len(readings{})][minutes]uint32
+	of   [minutes][len(readings{})]uint32
 }
 
 // sample moves every tally on to the minute of now. Serve calls it by a ticker, and every
@@ -36,11 +37,8 @@ func (s *Stats) sample(now time.Time) (minute int64) {
 		t.mu.Lock()
 		t.past.move(t.readings(), s.minute, minute)
 		t.mu.Unlock()
-		if minute/5 > s.minute/5 {
+		for window := s.minute / 5; window < min(minute/5, s.minute/5+2); window++ {
 			t.took.turn()
-		}
-		if minute/5 > s.minute/5+1 {
-			t.took.turn() // nothing was seen for a whole window
 		}
 	}
 	s.minute = minute
@@ -63,26 +61,30 @@ func (p *past) move(now readings, from, to int64) {
 			p.ring = &ring{last: from}
 		}
 		for m := max(p.ring.last+1, from-minutes+1); m <= from; m++ {
-			for i := range p.ring.of {
-				p.ring.of[i][m%minutes] = 0
-			}
+			clear(p.ring.of[m%minutes][:])
 		}
 		for i := range now {
-			p.ring.of[i][from%minutes] = uint32(now[i] - p.before[i])
+			p.ring.of[from%minutes][i] = uint32(now[i] - p.before[i])
 		}
 		p.ring.last, p.before = from, now
 	}
 	if p.ring != nil && to-p.ring.last >= minutes {
 		p.ring = nil
 	}
+	p.five = readings{}
+	for m := to - 5; m < to; m++ {
+		for i, n := range p.ring.at(m) {
+			p.five[i] += int64(n)
+		}
+	}
 }
 
 // at returns what was done in a minute; that of the minute under way is apart.
-func (r *ring) at(series int, minute int64) uint32 {
+func (r *ring) at(minute int64) (of [len(readings{})]uint32) {
 	if r == nil || minute < 0 || minute > r.last || minute <= r.last-minutes {
-		return 0
+		return of
 	}
-	return r.of[series][minute%minutes]
+	return r.of[minute%minutes]
 }
 
 // hour returns the hour that ends with the given minute, or nil when nothing was done.
@@ -95,24 +97,25 @@ func (t *tally) hour(minute int64, now time.Time) *Hour {
 	}
 	var of [len(current)][]uint32
 	for i := range of {
-		of[i] = make([]uint32, minutes)
-		for m := range int64(minutes - 1) {
-			of[i][m] = t.past.ring.at(i, minute-minutes+1+m)
+		of[i] = make([]uint32, 0, minutes)
+	}
+	for m := range int64(minutes - 1) {
+		for i, n := range t.past.ring.at(minute - minutes + 1 + m) {
+			of[i] = append(of[i], n)
 		}
-		of[i][minutes-1] = uint32(current[i] - t.past.before[i])
+	}
+	for i := range of {
+		of[i] = append(of[i], uint32(current[i]-t.past.before[i]))
 	}
 	from := now.Truncate(time.Minute).Add(-(minutes - 1) * time.Minute).UTC()
 	return &Hour{From: from, Step: Duration(time.Minute), Calls: of[0], Retries: of[1], Failed: of[2], Saved: of[3]}
 }
 
 // recent returns what was done in the last five minutes and the one under way.
-func (t *tally) recent(minute int64) (sum readings) {
-	current := t.readings()
+func (t *tally) recent() (sum readings) {
+	sum = t.readings()
 	for i := range sum {
-		sum[i] = current[i] - t.past.before[i]
-		for m := range int64(5) {
-			sum[i] += int64(t.past.ring.at(i, minute-1-m))
-		}
+		sum[i] += t.past.five[i] - t.past.before[i]
 	}
 	return sum
 }

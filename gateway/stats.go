@@ -62,6 +62,9 @@ type StatusQuery struct {
 	Name      string // a part of the name, in any case
 	Offset    int
 	Limit     int // at most [MaxPage]; 0 shows all, without their hours
+	// Only, where set, names the dependencies to show, at most [MaxPage], in their order and
+	// with their hours. Nothing else counts then.
+	Only []string
 }
 
 // MaxPage bounds the dependencies of a page that has their hours.
@@ -76,7 +79,7 @@ func (s *Stats) Status(now time.Time) Status { return s.Page(now, StatusQuery{})
 func (s *Stats) Page(now time.Time, q StatusQuery) Status {
 	look := s.look(now)
 	rows := s.counts.all()
-	if q.Name != "" {
+	if q.Name != "" && len(q.Only) == 0 {
 		part, found := strings.ToLower(q.Name), []*tally{}
 		for _, t := range rows {
 			if strings.Contains(strings.ToLower(t.name), part) {
@@ -85,8 +88,16 @@ func (s *Stats) Page(now time.Time, q StatusQuery) Status {
 		}
 		rows = found
 	}
-	if q.ByTrouble {
+	if q.ByTrouble && len(q.Only) == 0 {
 		rows = look.byTrouble(rows)
+	}
+	if len(q.Only) > 0 {
+		rows, q.Offset, q.Limit = nil, 0, len(q.Only)
+		for _, name := range q.Only {
+			if t := s.counts.find(name); t != nil {
+				rows = append(rows, t)
+			}
+		}
 	}
 	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Total: len(rows)}
 	rows = rows[min(q.Offset, len(rows)):]

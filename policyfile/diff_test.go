@@ -89,6 +89,15 @@ webhooks:
 }
 
 // A waiver is written with all that is signed, and with the signatures as they are.
+// A policy is written as a dependency of a file has it.
+func TestMarshalPolicy(t *testing.T) {
+	p := must(t, "dependencies: {search: {max_retries: 1, backoff: {base: 1ms}, breaker: {failure_rate: 60%}}}").Dependencies[0].Policy
+	want := "max_retries: 1\nbackoff:\n    base: 1ms\nbreaker:\n    failure_rate: 60%\n"
+	if got := MarshalPolicy(p); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestMarshalWaivers(t *testing.T) {
 	f := must(t, `waivers:
 - {id: W-1, rule: R-2, files: ["mesh/**"], lifts: [max_retries 7], reason: r, owner: dana, ticket: T-1, created: 2026-11-01, expires: 2027-03-01,

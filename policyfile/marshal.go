@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear"
 )
 
 // Marshal writes f as a policy file that [Parse] reads back to the same
@@ -54,6 +56,16 @@ func Marshal(f *File) ([]byte, error) {
 		return nil, fmt.Errorf("writing the policy file: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// MarshalPolicy writes a policy by the keys of a policy file, as a dependency there has
+// them.
+func MarshalPolicy(p forbear.Policy) string {
+	b, err := yaml.Marshal(dependencyNode(Dependency{Policy: p}, false))
+	if err != nil {
+		return ""
+	}
+	return string(b)
 }
 
 // dependencyNodes writes one section; section is set for those that fix the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -141,6 +142,9 @@ func (b *tab) listen(ev any) {
 			b.said = append(b.said, e.Entry.Text)
 		}
 	case *network.EventRequestWillBeSent:
+		if e.Type == network.ResourceTypeOther { // the browser's own, as for the icon
+			return
+		}
 		b.requests = append(b.requests, request{e.Request.Method, e.Request.URL, e.Type})
 		if e.Type == network.ResourceTypeEventSource {
 			b.streams[e.RequestID] = true
@@ -245,3 +249,5 @@ func (b *tab) sent() ([]request, int) {
 	defer b.mu.Unlock()
 	return slices.Clone(b.requests), len(b.streams)
 }
+
+func query(s string) string { return url.QueryEscape(s) }

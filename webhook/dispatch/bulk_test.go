@@ -185,8 +185,8 @@ func TestNameThatOnlyLookupsKnow(t *testing.T) {
 		}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
 		accept(t, d, ringtest.Size(300, 1000))
 		time.Sleep(ringtest.Size(3*time.Hour, 10*time.Hour))
-		if l := d.LaneStats("a"); l.Hold != dispatch.HoldUnresolved || l.Held != "dns_failure" {
-			t.Errorf("shown is %+v", l)
+		if l := d.LaneStats("a"); l.Hold != dispatch.HoldUnresolved || l.Held != "dns_failure" || !slices.Equal(d.Holding(), []string{"a"}) {
+			t.Errorf("shown is %+v, held are %q", l, d.Holding())
 		}
 		if alerts, letters := raised(t, s); sends.Load() > 250 || letters > 130 || !slices.Contains(alerts, "endpoint_unresolved 1") {
 			t.Errorf("%d sends and %d letters, alerts %v", sends.Load(), letters, alerts)

@@ -1,11 +1,14 @@
 package dispatch
 
 import (
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // counters are what [Stats] reads.
@@ -52,6 +55,22 @@ func (d *Dispatcher) LaneStats(id string) LaneStats {
 		s.Hold, s.Held = HoldUnreadable, outdated.Error()
 	}
 	return s
+}
+
+// Holding returns the enabled endpoints with a Hold in their [LaneStats]. Thousands without
+// one cost little.
+func (d *Dispatcher) Holding() []string {
+	ids := slices.Collect(maps.Keys(d.Unreadable()))
+	for id, r := range d.receivers.all() {
+		r.mu.Lock()
+		_, on := r.holding()
+		on = r.state.is == webhook.Enabled && (on || r.endpoint().conf.Tenant.CheckSuspended() != nil)
+		r.mu.Unlock()
+		if on {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func (r *receiver) stats() LaneStats {

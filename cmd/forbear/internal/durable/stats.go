@@ -50,10 +50,10 @@ func (s *Service) Status(dependency string) *gateway.DeliveryStatus {
 	return &gateway.DeliveryStatus{Hold: l.Hold, NextProbe: l.NextProbe}
 }
 
-// Unreadable returns the dependencies of the endpoints that this process cannot serve as
-// they are stored.
-func (s *Service) Unreadable() (dependencies []string) {
-	for id := range s.Dispatcher.Unreadable() {
+// Held returns the dependencies of the endpoints whose deliveries are held up, but for
+// their breakers.
+func (s *Service) Held() (dependencies []string) {
+	for _, id := range s.Dispatcher.Holding() {
 		dependencies = append(dependencies, "webhook:"+id)
 	}
 	return dependencies

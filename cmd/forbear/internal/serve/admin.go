@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -10,11 +11,10 @@ import (
 	"strconv"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
-	"github.com/forbear-go/forbear/console"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/internal/loopback"
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // adminFlags say where serve has its admin endpoint, and the metrics apart from
@@ -31,12 +31,14 @@ type adminFlags struct {
 	ready func() (state string, ok bool) // for the probes at the address of the metrics
 
 	api      func() http.Handler // of deliveries, or nil while there is none
-	instance string              // how the console calls this process
+	url      string              // of the console, by which others reach it
+	instance string              // how the console calls this process, from start on
 }
 
 func (a *adminFlags) register(f *flag.FlagSet) {
 	f.StringVar(&a.address, "admin", "", "the `address` of the admin endpoint, or \"off\" (default: the gateway's port + 1, on loopback)")
 	f.StringVar(&a.tokenFile, "admin-token-file", "", "a `file` with the token of the admin endpoint (default: $"+cli.EnvAdminToken+"); needed beyond loopback")
+	f.StringVar(&a.url, "console-url", "", "the `URL` by which others reach the console, for links between processes that share a database (default: the admin address)")
 	f.StringVar(&a.metrics, "metrics", "", "a separate `address` for /metrics, /health/live and /health/ready, without the admin token")
 	f.StringVar(&a.metricsFile, "metrics-token-file", "", "a `file` with a token that opens only /metrics (default: $"+cli.EnvMetricsToken+")")
 }
@@ -108,34 +110,13 @@ func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main 
 	if l == nil {
 		return "", stopMetrics, nil
 	}
+	a.instance = instanceOf(main)
+	a.url = cmp.Or(a.url, addressOf(l.Addr()))
 	admin := gateway.NewAdmin(gateway.AdminConfig{
-		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log,
+		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log, Policy: policyfile.MarshalPolicy,
 	})
 	stopAdmin := serveBeside(l, w, "admin", a.pages(admin, token, w.log))
 	return "http://" + l.Addr().String(), func() { stopAdmin(); stopMetrics() }, nil
-}
-
-// pages puts the console beside the admin API. What it shows of deliveries it asks of
-// their API, in the name of its reader.
-func (a *adminFlags) pages(admin http.Handler, token string, log *slog.Logger) http.Handler {
-	pages := console.New(console.Config{
-		Admin: admin, AdminToken: token, API: a.api, Instance: a.instance, Reason: reasonOf, Logger: log,
-	}).Handler()
-	mux := http.NewServeMux()
-	mux.Handle("/admin/", admin)
-	mux.Handle("/metrics", admin)
-	mux.Handle("/", pages)
-	return mux
-}
-
-// reasonOf returns what forbear explain knows of a reason.
-func reasonOf(name string) (r console.Reason, ok bool) {
-	for _, x := range explain.Reasons() {
-		if x.Name == name {
-			return console.Reason{Name: x.Name, Rule: x.Rule, Means: x.Means, Figures: x.Figures, Change: x.Change, Settings: x.Settings, Guide: x.Guide}, true
-		}
-	}
-	return r, false
 }
 
 // startMetrics serves /metrics at an address of its own, if one is named, and returns a

@@ -101,7 +101,7 @@ func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address
 	}
 	d.served.Store(d.service)
 	d.made = !before && present(o.Database)
-	w.stats.SetDeliveries(d.service.Status, d.service.Unreadable)
+	w.stats.SetDeliveries(d.service.Status, d.service.Held)
 	if w.registry != nil {
 		w.registry.MustRegister(d.service)
 	}

@@ -76,6 +76,15 @@ func TestDeliveriesAreVisible(t *testing.T) {
 	if !strings.Contains(top.Out, "dependency=webhook:shaky") || !strings.Contains(top.Out, "http_503=1 saved,0 failed") {
 		t.Errorf("top: %+v", top)
 	}
+	live := fetch(t, admin+"/admin/dependencies/webhook:shaky") + fetch(t, admin+"/admin/dependencies/webhook:refuses")
+	for _, want := range []string{
+		`"outcome":"retrying","reason":"retryable"`, `"correlation_id":"m-shaky","outcome":"saved"`, `"n":1,`, `"status":503`,
+		`"correlation_id":"m-refuses","outcome":"failed","reason":"terminal"`, `"status":422`, `"policy":"kind: webhook\n`,
+	} {
+		if !strings.Contains(live, want) {
+			t.Errorf("the admin endpoint has no %s:\n%s", want, live)
+		}
+	}
 	var shown strings.Builder
 	for _, path := range []string{"/v1/endpoints", "/v1/messages/m-shaky", "/v1/dead-letters", "/v1/alerts", "/v1/audit"} {
 		shown.WriteString(fetch(t, s.base+path))
@@ -92,7 +101,7 @@ func TestDeliveriesAreVisible(t *testing.T) {
 	if !c.metrics["retry_attempts_total"] || !strings.Contains(c.raw.String(), "webhook:shaky") || len(c.spans) < 3 {
 		t.Errorf("the collector got %d spans and %v", len(c.spans), c.metrics)
 	}
-	for where, text := range map[string]string{"/metrics": page, "top": top.Out + top.Errors, "the log": log, "what was exported": c.raw.String()} {
+	for where, text := range map[string]string{"/metrics": page, "top": top.Out + top.Errors, "the admin endpoint": live, "the log": log, "what was exported": c.raw.String()} {
 		leaks(t, where, text)
 		if strings.Contains(text, secret) {
 			t.Errorf("the signing secret is in %s", where)

@@ -131,7 +131,7 @@ const flushEvery = 10 * time.Second
 
 // flush logs the count of lines left out, until ctx ends. The sampler itself
 // writes it only with the next line that it lets through, which after a storm
-// may be a day away.
+// may be a day away. The admin endpoint's hour moves on with it.
 func (w *watch) flush(ctx context.Context) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -140,8 +140,9 @@ func (w *watch) flush(ctx context.Context) {
 		case <-ctx.Done():
 			w.sampler.Flush(w.log)
 			return
-		case <-tick.C:
+		case now := <-tick.C:
 			w.sampler.Flush(w.log)
+			w.stats.Sample(now)
 		}
 	}
 }

@@ -12,7 +12,7 @@
 //   - warnings.go: what the log says of a policy file that is in charge
 //   - shutdown.go, graceful.go: the end, the calls that it waits for, and readiness
 //   - handover.go: another process takes over, and what systemd hears
-//   - admin.go, metrics.go, telemetry.go: what an operator sees
+//   - admin.go, console.go, metrics.go, telemetry.go: what an operator sees
 //   - sample.go: what is served without a policy file
 package serve
 
@@ -61,9 +61,11 @@ at /v1/openapi.json. Deliveries are on if anything asks for them: one of their f
 variables, such as --database, webhooks or idempotency keys in the policy file, or no
 policy file at all. Otherwise there is no database, and no API.
 
-Retries are logged to standard error. The admin endpoint has /metrics for Prometheus,
-the status that forbear top shows, and the manual override of circuit breakers. Beyond
-loopback it requires a token. --metrics serves /metrics, /health/live and /health/ready
+Retries are logged to standard error. The admin endpoint has the console: pages that show
+what retries do now and why calls stopped, messages, dead letters and held keys. On
+loopback it only reads until you sign in with a token of the delivery API. Beside it are
+/metrics for Prometheus, the status that forbear top shows, and the manual override of
+circuit breakers. Beyond loopback it requires a token. --metrics serves /metrics, /health/live and /health/ready
 at another address, without the override. With OTEL_EXPORTER_OTLP_ENDPOINT, metrics and
 traces go to that collector too.
 

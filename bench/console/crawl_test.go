@@ -1,0 +1,56 @@
+package console
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// site is what the links of a console lead to: a page of each kind, by its address, and
+// where forms that write are sent.
+type site struct{ Pages, Writes []string }
+
+// crawl follows the links from the tabs on. An address with another id is of the same kind.
+func (b *tab) crawl() site {
+	b.t.Helper()
+	b.visit("/")
+	var s site
+	if err := json.Unmarshal([]byte(b.eval(`(async () => {
+		const todo = ['/', '/now/flaky', '/messages?endpoint=stuck&state=dead', '/dead-letters?destination=stuck', '/keys', '/no-such-page'], kinds = new Set(), pages = [], writes = new Set();
+		while (todo.length) {
+			const url = new URL(todo.shift(), location), kind = url.pathname.split('/').map((part, i) => i === 2 ? '*' : part).join('/');
+			if (url.origin !== location.origin || url.searchParams.has('format') || kind.startsWith('/static') || kinds.has(kind)) continue;
+			kinds.add(kind);
+			pages.push(url.pathname + url.search);
+			const page = new DOMParser().parseFromString(await (await fetch(url)).text(), 'text/html');
+			for (const a of page.querySelectorAll('a[href], form[method=get], form:not([method])')) todo.push(new URL(a.getAttribute('href') ?? a.getAttribute('action') ?? '', url).href);
+			for (const f of page.querySelectorAll('form[method=post]')) writes.add(new URL(f.getAttribute('action') ?? '', url).pathname);
+			for (const f of page.querySelectorAll('button[formaction]')) writes.add(new URL(f.getAttribute('formaction'), url).pathname);
+		}
+		return {Pages: pages, Writes: [...writes]};
+	})()`)), &s); err != nil {
+		b.t.Fatal(err)
+	}
+	s.Writes = slices.DeleteFunc(s.Writes, func(path string) bool { return path == "/sign-out" || path == "/sign-in" })
+	return s
+}
+
+// Each page can be used by all, at both sizes, in both schemes, by a reader and by an
+// operator, and the browser has no complaint.
+func TestEveryPageIsAccessible(t *testing.T) {
+	in := staff(t, copied(t))
+	in.flaky(t, "ok", "status/503?times=2", "status/500?times=9")
+	for _, l := range looks {
+		for name, token := range map[string]string{"operator": in.operator, "reader": in.reader} {
+			t.Run(l.String()+"-"+name, func(t *testing.T) {
+				b := signIn(t, in.instance, token, l)
+				for _, path := range append(b.crawl().Pages, "/sign-in") {
+					b.visit(path)
+					b.accessible()
+					b.fits()
+				}
+				b.quiet()
+			})
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package serve
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
+	"github.com/forbear-go/forbear/console"
+)
+
+// instanceOf names this process among those of a fleet: by its machine, and the port of
+// its gateway.
+func instanceOf(main net.Addr) string {
+	name, _ := os.Hostname()
+	if tcp, ok := main.(*net.TCPAddr); ok {
+		name = net.JoinHostPort(name, strconv.Itoa(tcp.Port))
+	}
+	return name
+}
+
+// addressOf is the address of a console that listens at a: by the machine's name where that
+// is every address it has.
+func addressOf(a net.Addr) string {
+	host, port, _ := net.SplitHostPort(a.String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host, _ = os.Hostname()
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+// pages puts the console beside the admin API. What it shows of deliveries it asks of
+// their API, in the name of its reader.
+func (a *adminFlags) pages(admin http.Handler, token string, log *slog.Logger) http.Handler {
+	pages := console.New(console.Config{
+		Admin: admin, AdminToken: token, API: a.api, Instance: a.instance, Reason: reasonOf, Logger: log,
+	}).Handler()
+	mux := http.NewServeMux()
+	mux.Handle("/admin/", admin)
+	mux.Handle("/metrics", admin)
+	mux.Handle("/", pages)
+	return mux
+}
+
+// reasonOf returns what forbear explain knows of a reason.
+func reasonOf(name string) (r console.Reason, ok bool) {
+	for _, x := range explain.Reasons() {
+		if x.Name == name {
+			return console.Reason{Name: x.Name, Rule: x.Rule, Means: x.Means, Figures: x.Figures, Change: x.Change, Settings: x.Settings, Guide: x.Guide}, true
+		}
+	}
+	return r, false
+}
