@@ -2,8 +2,11 @@ package console
 
 import (
 	"cmp"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,14 +16,22 @@ import (
 
 // lettersPage is a page of dead letters, and the groups of all.
 type lettersPage struct {
-	Letters []deadletter.Letter `json:"dead_letters"`
-	Next    string              `json:"next"`
-	Groups  []group             `json:"groups"`
-	// All is the query of what acts on all letters that match, and "" where the filter
-	// chooses some that cannot be acted upon.
-	All    string  `json:"-"`
-	Filter []field `json:"filter"`
-	Bound  bool    `json:"-"` // whether the filter names more than a state
+	Letters []letter `json:"dead_letters"`
+	Next    string   `json:"next"`
+	Groups  []group  `json:"groups"`
+	// All is the query of all letters that match, for what acts on them; nil where the
+	// filter chooses some that cannot be acted upon.
+	All    url.Values `json:"-"`
+	Filter []field    `json:"filter"`
+	Bound  bool       `json:"-"` // whether something is looked for
+	More   bool       `json:"-"` // by a field that is seldom used
+}
+
+// letter is a dead letter as the API has it: with durations in words.
+type letter struct {
+	deadletter.Letter
+	Policy  json.RawMessage `json:"policy,omitempty"`
+	History []sending       `json:"attempt_history,omitempty"`
 }
 
 // group are the letters of one queue, reason and state.
@@ -84,14 +95,16 @@ func queryOf(f []field) url.Values {
 // first.
 func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
 	q := r.URL.Query()
-	p := lettersPage{Bound: len(q) > 0}
+	var p lettersPage
 	var err error
 	if p.Filter, err = filterOf(q); err != nil {
 		return nil, err
 	}
+	p.Bound = len(p.Filter) > 1 || q.Has("state")
+	p.More = slices.ContainsFunc(p.Filter, func(f field) bool { return slices.Contains(letterFields[2:], f.Name) })
 	ask := queryOf(p.Filter)
 	if ask.Get("state") == string(deadletter.Dead) && !ask.Has("redrive") {
-		p.All = alter(ask, "all", "true")
+		p.All = maps.Clone(ask)
 	}
 	for name, values := range pageQuery(r) {
 		ask[name] = values
@@ -111,12 +124,14 @@ func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
 		}
 		p.Groups = append(p.Groups, g)
 	}
+	// Those that are dead come first, as it happens by the names of states.
+	slices.SortStableFunc(p.Groups, func(a, b group) int { return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(b.Count, a.Count)) })
 	return &view{Title: "Dead letters", Tab: "/dead-letters", Template: "letters", Data: p}, nil
 }
 
 // letterPage is one dead letter, with what was done with it.
 type letterPage struct {
-	deadletter.Letter
+	letter
 	Shown    bool          `json:"-"` // with its payload
 	Original payload       `json:"-"`
 	Audit    []queue.Entry `json:"audit"`
@@ -134,7 +149,7 @@ func (c *Console) revealLetter(r *http.Request, s *session) (*view, error) {
 
 func (c *Console) showLetter(r *http.Request, s *session, query url.Values) (*view, error) {
 	p := letterPage{Shown: query != nil}
-	if err := c.get(r, s, "/v1/dead-letters/"+url.PathEscape(r.PathValue("id")), query, &p.Letter); err != nil {
+	if err := c.get(r, s, "/v1/dead-letters/"+url.PathEscape(r.PathValue("id")), query, &p.letter); err != nil {
 		return nil, err
 	}
 	if err := c.get(r, s, "/v1/audit", url.Values{"target": {p.ID}, "limit": {"20"}}, &p); err != nil {

@@ -30,7 +30,7 @@ func (a *deadAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/v1/token" {
 		a.asked = append(a.asked, r.Method+" "+r.URL.RequestURI()+" "+string(body))
 	}
-	switch letter := `"id":"dlq_1","queue":"webhooks","destination":"acme","event_id":"msg_1","reason":"exhausted","error":"` + html.EscapeString(evil) + `","state":"dead","dead_lettered_at":"2026-01-31T08:00:00Z"`; r.Method + " " + r.URL.Path {
+	switch letter := `"id":"dlq_1","queue":"webhooks","destination":"acme","event_id":"msg_1","reason":"exhausted","error":"` + html.EscapeString(evil) + `","state":"dead","dead_lettered_at":"2026-01-31T08:00:00Z","policy":{"base_delay":"1s","cap":"1m"},"attempt_history":[{"attempt":1,"took":"1.5s","wait":"250ms"}]`; r.Method + " " + r.URL.Path {
 	case "GET /v1/token":
 		_, _ = io.WriteString(w, `{"name":"ada","scope":"`+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+`"}`)
 	case "GET /v1/dead-letters":
@@ -162,7 +162,7 @@ func TestLetterIsText(t *testing.T) {
 	a := &deadAPI{}
 	ask := a.console(t, "admin")
 	_, _, page := ask("GET", "/dead-letters/dlq_1", "")
-	if strings.Contains(page, "12345678901234567890") || !strings.Contains(page, `action="/dead-letters/dlq_1/reveal"`) {
+	if strings.Contains(page, "12345678901234567890") || !strings.Contains(page, `action="/dead-letters/dlq_1/reveal"`) || !strings.Contains(page, ">1.5s<") || !strings.Contains(page, ">250ms<") {
 		t.Errorf("masked: %s", page)
 	}
 	status, _, page := ask("POST", "/dead-letters/dlq_1/reveal", "")

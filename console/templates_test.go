@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/console/internal/page"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // samples has the data of each template. A new template needs a line here, and is then held
@@ -27,6 +28,11 @@ func samples() map[string]any {
 		"messages": q(messagesPage{}), "message-state": "", "message": q(messagePage{}), "act": q(actPage{}),
 		"endpoints": q(endpointsPage{}), "endpoint-state": endpoint{}, "endpoint": q(endpointPage{}), "attempts-in": attemptStats{},
 		"keys": q(keysPage{}), "key": q(keyPage{}),
+		"messages": q(messagesPage{}), "message": q(messagePage{}), "message-state": "", "act": q(actPage{}),
+		"endpoints": q(endpointsPage{}), "endpoint": q(endpointPage{}), "endpoint-state": endpoint{}, "attempts-in": attemptStats{},
+		"letters": q(lettersPage{}), "letter": q(letterPage{}), "causes": []queue.CauseStat{}, "asked": question{}, "asked-fields": question{},
+		"ask-redrive": q(question{}), "ask-discard": q(question{}), "audit": q(auditPage{}), "audit-lines": []queue.Entry{},
+		"redrives": q(redrivesPage{}), "redrive": q(redrivePage{}), "redrive-state": q(redrivePage{}), "redrive-progress": q(redrivePage{}), "redrive-live": redrivePage{},
 	}
 }
 
