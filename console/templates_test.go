@@ -25,8 +25,6 @@ func samples() map[string]any {
 		"frame": frame{view: &view{}, Session: &session{}}, "problem": q(&problem{}), "signin": q(signInForm{}),
 		"now": q(nowPage{}), "row": row{}, "news": 3, "dependency": q(dependencyPage{}), "seen": dependencyPage{}, "why": q(whyPage{}),
 		"cell-trouble": row{}, "cell-hour": row{}, "cell-calls": row{}, "cell-saved": row{}, "cell-budget": row{}, "cell-breaker": row{}, "cell-pace": row{}, "cell-latency": row{},
-		"messages": q(messagesPage{}), "message-state": "", "message": q(messagePage{}), "act": q(actPage{}),
-		"endpoints": q(endpointsPage{}), "endpoint-state": endpoint{}, "endpoint": q(endpointPage{}), "attempts-in": attemptStats{},
 		"keys": q(keysPage{}), "key": q(keyPage{}),
 		"messages": q(messagesPage{}), "message": q(messagePage{}), "message-state": "", "act": q(actPage{}),
 		"endpoints": q(endpointsPage{}), "endpoint": q(endpointPage{}), "endpoint-state": endpoint{}, "attempts-in": attemptStats{},
