@@ -18,12 +18,12 @@ type lettersPage struct {
 	Letters []letter `json:"dead_letters"`
 	Next    string   `json:"next"`
 	Groups  []group  `json:"groups"`
-	// All is the query of what acts on all letters that match, and "" where the filter
-	// chooses some that cannot be acted upon.
-	All    string  `json:"-"`
-	Filter []field `json:"filter"`
-	Bound  bool    `json:"-"` // whether something is looked for
-	More   bool    `json:"-"` // by a field that is seldom used
+	// All is the filter for acts on all letters that match, and nil where it chooses some
+	// that cannot be acted upon.
+	All    url.Values `json:"-"`
+	Filter []field    `json:"filter"`
+	Bound  bool       `json:"-"` // whether something is looked for
+	More   bool       `json:"-"` // by a field that is seldom used
 }
 
 // letter is a dead letter as the API has it: with durations in words.
@@ -103,7 +103,7 @@ func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
 	p.More = slices.ContainsFunc(p.Filter, func(f field) bool { return slices.Contains(letterFields[2:], f.Name) })
 	ask := queryOf(p.Filter)
 	if ask.Get("state") == string(deadletter.Dead) && !ask.Has("redrive") {
-		p.All = alter(ask, "all", "true")
+		p.All = queryOf(p.Filter)
 	}
 	for name, values := range pageQuery(r) {
 		ask[name] = values

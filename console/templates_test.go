@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/console/internal/page"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // samples has the data of each template. A new template needs a line here, and is then held
@@ -25,6 +26,9 @@ func samples() map[string]any {
 		"now": q(nowPage{}), "row": row{}, "news": 3, "dependency": q(dependencyPage{}), "seen": dependencyPage{}, "why": q(whyPage{}),
 		"cell-trouble": row{}, "cell-hour": row{}, "cell-calls": row{}, "cell-saved": row{}, "cell-budget": row{}, "cell-breaker": row{}, "cell-pace": row{}, "cell-latency": row{},
 		"keys": q(keysPage{}), "key": q(keyPage{}),
+		"letters": q(lettersPage{}), "causes": []queue.CauseStat{}, "ask-redrive": q(question{}), "ask-discard": q(question{}), "asked": question{}, "asked-fields": question{}, "letter": q(letterPage{}),
+		"redrives": q(redrivesPage{}), "redrive": q(redrivePage{}), "redrive-live": redrivePage{}, "redrive-state": q(redrivePage{}), "redrive-progress": q(redrivePage{}),
+		"audit": q(auditPage{}), "audit-lines": []queue.Entry{},
 	}
 }
 
