@@ -48,6 +48,11 @@ func TestOrderOfTrouble(t *testing.T) {
 		for range 20 {
 			_ = sick.Do(t.Context(), flaky(1, "a"))
 		}
+		rare := made("n rare", quietBreaker)
+		_ = rare.Do(t.Context(), flaky(9, "a"))
+		for range 150 {
+			_ = rare.Do(t.Context(), good)
+		}
 		made("m forced", forbear.Policy{}).Breaker().Force(breaker.Closed, "jane", time.Now())
 		refusing, retried := made("l refusing", quietBreaker), made("j retried", quietBreaker)
 		for range 12 {
@@ -70,7 +75,7 @@ func TestOrderOfTrouble(t *testing.T) {
 			"k failing: 4 1 of 1 calls failed in 5 minutes",
 			"j retried: 3 12 retries of 12 calls in 5 minutes",
 			"m forced: 2 breaker held closed by hand",
-			"a well: 0 ", "b well: 0 ", "l refusing: 0 ",
+			"a well: 0 ", "b well: 0 ", "l refusing: 0 ", "n rare: 0 ",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
