@@ -40,6 +40,11 @@ func TestOrderOfTrouble(t *testing.T) {
 		due := made("d due", forbear.Policy{})
 		due.Breaker().Follow(time.Now())
 		sick := made("i sick", forbear.Policy{Disabled: true, Breaker: breaker.Policy{Disabled: true}, Health: health.Policy{MinSuccess: 0.5}})
+		rare := made("n rare", quietBreaker)
+		_ = rare.Do(t.Context(), flaky(9, "a"))
+		for range 150 {
+			_ = rare.Do(t.Context(), good)
+		}
 		time.Sleep(time.Minute)
 		made("e held", quietBreaker)
 		made("c budget", forbear.Policy{}).Breaker().BudgetRefused(time.Now())
@@ -47,11 +52,6 @@ func TestOrderOfTrouble(t *testing.T) {
 		_ = failing.Do(t.Context(), flaky(9, "a"))
 		for range 20 {
 			_ = sick.Do(t.Context(), flaky(1, "a"))
-		}
-		rare := made("n rare", quietBreaker)
-		_ = rare.Do(t.Context(), flaky(9, "a"))
-		for range 150 {
-			_ = rare.Do(t.Context(), good)
 		}
 		made("m forced", forbear.Policy{}).Breaker().Force(breaker.Closed, "jane", time.Now())
 		refusing, retried := made("l refusing", quietBreaker), made("j retried", quietBreaker)
