@@ -2,6 +2,7 @@ package durable
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,46 @@ func TestEndpointsAreFound(t *testing.T) {
 				t.Errorf("the next attempt is %v, the oldest %v", v["next_attempt"], v["oldest_age"])
 			}
 			stop()
+		}
+	})
+}
+
+// Dead letters come oldest or newest first, page by page, and a search ends when its caller
+// wants.
+func TestOrderAndPatience(t *testing.T) {
+	databases(t, func(t *testing.T, database string) {
+		s, stop := start(t, Options{Database: database, Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(400), nil })})
+		defer stop()
+		put(t, s, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
+		for i := range 3 {
+			call(t, s, "POST", "/v1/messages", fmt.Sprintf(`{"id":"m%d","endpoint":"a","payload":1}`, i))
+			waitLetters(t, s, i+1)
+		}
+		for query, want := range map[string]string{"": "m0 m1 m2", "newest=false&": "m0 m1 m2", "newest=true&": "m2 m1 m0", "newest=true&destination=a&state=dead&": "m2 m1 m0"} {
+			var got []string
+			for after := "limit=2"; after != ""; {
+				status, page := call(t, s, "GET", "/v1/dead-letters?"+query+after, "")
+				if status != 200 {
+					t.Fatalf("%s: %d %v", query, status, page)
+				}
+				for _, l := range page["dead_letters"].([]any) {
+					got = append(got, l.(map[string]any)["event_id"].(string))
+				}
+				if after = ""; page["next"] != "" {
+					after = "limit=2&after=" + page["next"].(string)
+				}
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%q: %v, want %s", query, got, want)
+			}
+		}
+		for query, want := range map[string]int{
+			"/v1/dead-letters?newest=1": 400, "/v1/messages?patience=60ms": 200, "/v1/messages?patience=1s": 200,
+			"/v1/messages?patience=2s": 400, "/v1/messages?patience=1ms": 400, "/v1/messages?patience=x": 400,
+		} {
+			if status, v := call(t, s, "GET", query, ""); status != want {
+				t.Errorf("%s: %d %v, want %d", query, status, v, want)
+			}
 		}
 	})
 }
