@@ -1456,8 +1456,11 @@ type ListDeadLettersParams struct {
 	EventID     *string                     `form:"event_id,omitempty" json:"event_id,omitempty"`
 	Cause       *string                     `form:"cause,omitempty" json:"cause,omitempty"`
 	State       *ListDeadLettersParamsState `form:"state,omitempty" json:"state,omitempty"`
-	Since       *time.Time                  `form:"since,omitempty" json:"since,omitempty"`
-	Until       *time.Time                  `form:"until,omitempty" json:"until,omitempty"`
+
+	// Redrive only those whose latest redrive is this one
+	Redrive *string    `form:"redrive,omitempty" json:"redrive,omitempty"`
+	Since   *time.Time `form:"since,omitempty" json:"since,omitempty"`
+	Until   *time.Time `form:"until,omitempty" json:"until,omitempty"`
 
 	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
@@ -2134,6 +2137,7 @@ func (c *ClientWithResponses) ListDeadLettersWithResponse(ctx context.Context, p
 		q.inQuery("form", true, "event_id", params.EventID, "string", "")
 		q.inQuery("form", true, "cause", params.Cause, "string", "")
 		q.inQuery("form", true, "state", params.State, "string", "")
+		q.inQuery("form", true, "redrive", params.Redrive, "string", "")
 		q.inQuery("form", true, "since", params.Since, "string", "date-time")
 		q.inQuery("form", true, "until", params.Until, "string", "date-time")
 		q.inQuery("form", true, "after", params.After, "string", "")

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+
+	"github.com/forbear-go/forbear/internal/inbound"
 )
 
 // problem is what an API says is wrong (RFC 9457), or a page.
@@ -22,12 +24,13 @@ func (p *problem) Error() string { return cmp.Or(p.Detail, p.Title, http.StatusT
 
 // The problems of pages.
 var (
-	errNoPage   = &problem{Status: http.StatusNotFound, Detail: "There is no such page."}
-	errSignIn   = &problem{Status: http.StatusUnauthorized, Detail: "Sign in to go on: your session has ended, or a token is demanded."}
-	errReader   = &problem{Status: http.StatusForbidden, Detail: "You may only read: sign in with a token of scope admin."}
-	errNoAPI    = &problem{Status: http.StatusNotFound, Detail: "Deliveries are off in this process: start forbear serve with --database."}
-	errBusy     = &problem{Status: http.StatusServiceUnavailable, Detail: "Too many live pages are open: close one, or pause it."}
-	errTooQuick = &problem{Status: http.StatusTooManyRequests, Detail: "Too many sign-ins at once: try again in a moment."}
+	errNoPage     = &problem{Status: http.StatusNotFound, Detail: "There is no such page."}
+	errSignIn     = &problem{Status: http.StatusUnauthorized, Detail: "Sign in to go on: your session has ended, or a token is demanded."}
+	errAdminToken = &problem{Status: http.StatusForbidden, Detail: "The admin token is not one of deliveries: sign in with a token that forbear token create made."}
+	errReader     = &problem{Status: http.StatusForbidden, Detail: "You may only read: sign in with a token of scope admin."}
+	errNoAPI      = &problem{Status: http.StatusNotFound, Detail: "Deliveries are off in this process: start forbear serve with --database."}
+	errBusy       = &problem{Status: http.StatusServiceUnavailable, Detail: "Too many live pages are open: close one, or pause it."}
+	errTooQuick   = &problem{Status: http.StatusTooManyRequests, Detail: "Too many sign-ins at once: try again in a moment."}
 )
 
 // call is a request to an API in this process, in the name of a page's reader.
@@ -56,23 +59,27 @@ func (c *Console) do(r *http.Request, s *session, q call, into any) error {
 	if api == nil {
 		return errNoAPI
 	}
-	return serve(r, api, s.token, q, into)
+	err := serve(r, api, s, q, into)
+	if s.token == "" && !s.Local && isProblem(err, http.StatusUnauthorized) {
+		err = errAdminToken // to sign in again would lead here again
+	}
+	return err
 }
 
 // admin reads from the admin API. Each session may: it is behind the same door.
 func (c *Console) admin(r *http.Request, path string, query url.Values, into any) error {
-	return serve(r, c.Admin, c.AdminToken, call{http.MethodGet, path, query, nil}, into)
+	return serve(r, c.Admin, &session{token: c.AdminToken}, call{http.MethodGet, path, query, nil}, into)
 }
 
 // whoami returns the token's name and scope, by the API's own word.
 func (c *Console) whoami(r *http.Request, token string) (who struct{ Name, Scope, Application string }, err error) {
-	err = c.do(r, &session{token: token}, call{http.MethodGet, "/v1/token", nil, nil}, &who)
+	err = c.do(r, &session{token: token, Local: token == ""}, call{http.MethodGet, "/v1/token", nil, nil}, &who)
 	return who, err
 }
 
 // serve has a handler respond to a request that is like r in all that it is judged by: its
-// host and its proxies. into is decoded from the response, unless it is nil.
-func serve(r *http.Request, h http.Handler, token string, q call, into any) error {
+// host and whether there is a proxy. into is decoded from the response, unless it is nil.
+func serve(r *http.Request, h http.Handler, s *session, q call, into any) error {
 	var body io.Reader
 	if q.body != nil {
 		text, err := json.Marshal(q.body)
@@ -85,18 +92,22 @@ func serve(r *http.Request, h http.Handler, token string, q call, into any) erro
 	if len(q.query) > 0 {
 		target += "?" + q.query.Encode()
 	}
-	in, err := http.NewRequestWithContext(r.Context(), q.method, "http://"+r.Host+target, body)
+	in, err := http.NewRequestWithContext(r.Context(), q.method, target, body)
 	if err != nil {
 		return err
 	}
-	in.Header = forwarding(r.Header)
+	if inbound.Forwarded(r) {
+		in.Header.Set("Via", "1.1 console") // and nothing else that a browser sent
+	}
 	in.Host, in.RemoteAddr, in.Proto, in.ProtoMajor, in.ProtoMinor = r.Host, r.RemoteAddr, r.Proto, r.ProtoMajor, r.ProtoMinor
 	in.Header.Set("X-Forbear-Actor", "console")
 	if body != nil {
 		in.Header.Set("Content-Type", "application/json")
 	}
-	if token != "" {
-		in.Header.Set("Authorization", "Bearer "+token)
+	if s.token != "" {
+		in.Header.Set("Authorization", "Bearer "+s.token)
+	} else if s.Name != "" {
+		in.Header.Set("X-Forbear-Actor", "console "+s.Name) // the API knows no token of it
 	}
 	if in.Body == nil {
 		in.Body = http.NoBody
@@ -116,15 +127,6 @@ func serve(r *http.Request, h http.Handler, token string, q call, into any) erro
 		return fmt.Errorf("%s %s: %w", q.method, q.path, err)
 	}
 	return nil
-}
-
-// forwarding returns the headers by which proxies say that they are there.
-func forwarding(h http.Header) http.Header {
-	kept := h.Clone()
-	for _, name := range []string{"Cookie", "Authorization", "Content-Length", "Content-Type", "Origin", "Idempotency-Key", "If-Match", "If-None-Match"} {
-		kept.Del(name)
-	}
-	return kept
 }
 
 // response is a response that is kept.

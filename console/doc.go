@@ -3,7 +3,8 @@
 //
 // It is a client of the admin API and of the delivery API, with the rights of the token
 // that its reader has signed in with. Pages are written on the server and work without a
-// script; with one, they are live and keep their place when something fails.
+// script; with one, they are live and keep their place when something fails. They are at
+// the root of a host: a proxy that puts a path before theirs is not supported.
 //
 //   - console.go: what it is made of, its addresses, and the way of a request
 //   - session.go, signin.go: who is signed in

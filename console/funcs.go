@@ -18,11 +18,15 @@ import (
 var funcs = map[string]any{
 	"when":    when,
 	"short":   short,
+	"took":    took,
+	"capped":  capped,
+	"has":     func(list []string, s string) bool { return slices.Contains(list, s) },
 	"count":   count,
 	"percent": func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) + " %" },
 	"path":    url.PathEscape,
 	"query":   url.QueryEscape,
 	"alter":   alter,
+	"link":    link,
 	"call":    func(c gateway.FailedCall) string { return idOf(c.CorrelationID + c.At.String()) },
 	"pairs":   pairs,
 	"line":    line,
@@ -74,6 +78,18 @@ func alter(q url.Values, pairs ...string) string {
 		}
 	}
 	return "?" + next.Encode()
+}
+
+// link returns an address of another host, or "#" for one that a browser would run, such as
+// javascript:, or that is not written plainly.
+func link(address string) string {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-._~:/?#[]@&=,;", r)
+	}
+	if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") || strings.ContainsFunc(address, odd) {
+		return "#"
+	}
+	return address
 }
 
 // pair is a name and its count.

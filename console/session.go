@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"net"
@@ -10,8 +9,9 @@ import (
 	"time"
 )
 
-// A session ends after an hour without a request, and after twelve in all. It ends with
-// the process, and its token's end is the end of what it may do.
+// A session ends after an hour without a request, and after twelve in all; a page that is
+// live asks all the time. It ends with the process, and its token's end is the end of what
+// it may do.
 const (
 	sessionIdle  = time.Hour
 	sessionLong  = 12 * time.Hour
@@ -114,16 +114,16 @@ func (c *Console) admit(r *http.Request) (*session, error) {
 	if s.token == "" && !s.Local || c.api() == nil {
 		return s, nil
 	}
-	if _, err := c.whoami(r, s.token); err != nil {
-		if isProblem(err, http.StatusNotFound) {
-			return s, nil
-		} // TEMP
-		if isProblem(err, http.StatusUnauthorized) || isProblem(err, http.StatusForbidden) {
-			c.sessions.end(r)
-			return nil, errSignIn
-		}
-		return nil, err
+	who, err := c.whoami(r, s.token)
+	switch {
+	case isProblem(err, http.StatusUnauthorized) || isProblem(err, http.StatusForbidden):
+		c.sessions.end(r)
+		return nil, errSignIn
+	case err != nil && s.Local:
+		return nil, err // whether a token is demanded is not known
 	}
+	// A database that is away does not hide what happens now.
+	s.Write = s.Write && err == nil && who.Scope == "admin"
 	return s, nil
 }
 
@@ -134,6 +134,3 @@ func (c *Console) api() http.Handler {
 	}
 	return c.API()
 }
-
-// name is how a page calls the reader.
-func (s *session) name() string { return cmp.Or(s.Name, "this machine") }

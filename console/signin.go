@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -54,14 +55,12 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	s, why := c.check(r, strings.TrimSpace(r.PostFormValue("token")))
 	if s == nil {
 		c.Logger.LogAttrs(r.Context(), slog.LevelWarn, "console sign-in refused", slog.String("peer", r.RemoteAddr))
-		select {
-		case <-time.After(slowdown):
-		case <-r.Context().Done():
-		}
+		<-time.After(slowdown) // also after the client has left, which would free its place
 		c.write(w, r, http.StatusForbidden, nil, &view{Title: "Sign in", Template: "signin", Data: signInForm{next, why}})
 		return
 	}
 	c.Logger.LogAttrs(r.Context(), slog.LevelInfo, "console sign-in", slog.String("token", s.Name), slog.String("peer", r.RemoteAddr))
+	c.sessions.end(r) // an earlier one of the same browser
 	http.SetCookie(w, c.sessions.add(r, *s))
 	http.Redirect(w, r, "/sign-in?again&next="+url.QueryEscape(next), http.StatusSeeOther)
 }
@@ -92,10 +91,24 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 }
 
 // place returns an address of this console: one that leads elsewhere becomes the first
-// page.
+// page. Browsers read a backslash as a slash, and drop control characters.
 func place(next string) string {
-	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n") || strings.HasPrefix(next, "/sign-") {
+	odd := func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }
+	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsFunc(next, odd) || strings.HasPrefix(next, "/sign-") {
 		return "/"
 	}
 	return next
+}
+
+// signInAddress leads to sign-in and back: to the page, or to that from which a form or a
+// script asked.
+func signInAddress(r *http.Request) string {
+	next := r.URL
+	if r.Method != http.MethodGet || r.Header.Get("HX-Request") != "" {
+		from, err := url.Parse(cmp.Or(r.Header.Get("HX-Current-URL"), r.Header.Get("Referer")))
+		if next = from; err != nil {
+			next = &url.URL{}
+		}
+	}
+	return "/sign-in?next=" + url.QueryEscape(place(next.RequestURI()))
 }

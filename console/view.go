@@ -31,7 +31,7 @@ type frame struct {
 	Instance string
 	Said     string
 	Content  page.Markup
-	JSON     string // the address of the same as JSON
+	Query    url.Values
 }
 
 // shown is what a template gets: the data of a page, and who looks at it.
@@ -76,9 +76,7 @@ func (c *Console) write(w http.ResponseWriter, r *http.Request, status int, s *s
 	}
 	content, err := c.pages.Execute(v.Template, shown{v.Data, s, r.URL.Query()})
 	if err == nil {
-		query := r.URL.Query()
-		query.Set("format", "json")
-		content, err = c.pages.Execute("frame", frame{v, s, c.Instance, hear(w, r), content, r.URL.Path + "?" + query.Encode()})
+		content, err = c.pages.Execute("frame", frame{v, s, c.Instance, hear(w, r), content, r.URL.Query()})
 	}
 	if err != nil {
 		c.Logger.Error("a page of the console cannot be written", "page", v.Template, "error", err.Error())
@@ -102,10 +100,10 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, s *session, err e
 	signIn := p.Status == http.StatusUnauthorized && !wantsJSON(r)
 	switch {
 	case signIn && r.Header.Get("HX-Request") != "":
-		w.Header().Set("HX-Redirect", "/sign-in")
+		w.Header().Set("HX-Redirect", signInAddress(r))
 		w.WriteHeader(p.Status)
 	case signIn:
-		http.Redirect(w, r, "/sign-in?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+		http.Redirect(w, r, signInAddress(r), http.StatusSeeOther)
 	case r.Header.Get("HX-Request") != "":
 		http.Error(w, p.Error(), p.Status)
 	default:
@@ -118,22 +116,22 @@ func wantsJSON(r *http.Request) bool {
 	return r.URL.Query().Get("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json")
 }
 
-// saidCookie carries what was done to the next page.
-const saidCookie = "forbear-said"
+// saidCookie is the name of the cookie that carries what was done to the next page.
+func saidCookie(r *http.Request) string { return cookie(r) + "-said" }
 
 func said(w http.ResponseWriter, r *http.Request, text string) {
 	if text != "" {
-		http.SetCookie(w, &http.Cookie{Name: saidCookie, Value: url.QueryEscape(text), Path: "/", MaxAge: 60, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(w, &http.Cookie{Name: saidCookie(r), Value: url.QueryEscape(text), Path: "/", MaxAge: 60, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	}
 }
 
 // hear returns what was done, and forgets it.
 func hear(w http.ResponseWriter, r *http.Request) string {
-	said, err := r.Cookie(saidCookie)
+	said, err := r.Cookie(saidCookie(r))
 	if err != nil {
 		return ""
 	}
-	http.SetCookie(w, &http.Cookie{Name: saidCookie, Path: "/", MaxAge: -1})
+	http.SetCookie(w, &http.Cookie{Name: said.Name, Path: "/", MaxAge: -1, Secure: true, HttpOnly: true})
 	text, _ := url.QueryUnescape(said.Value)
 	return text
 }

@@ -118,51 +118,34 @@ func (a *admin) status(w http.ResponseWriter, r *http.Request) {
 	respond(w, a.Stats.Page(time.Now(), q))
 }
 
-// The bounds of a query for a status.
-const (
-	maxName   = 128 // bytes of q
-	maxOffset = 1_000_000
-)
+// errQuery says what a status may be asked for. What is misspelt would otherwise show
+// everything.
+var errQuery = fmt.Errorf("the parameters, each once at most, are sort=name or trouble, q=a part of the name of up to 128 bytes, limit=1 to %d and offset=0 to 1000000; or up to %[1]d times name", MaxPage)
 
-// readQuery reads the parameters of a status. Each but name is there once at most, and none
-// is unknown: what is misspelt would otherwise show everything.
+// readQuery reads the parameters of a status.
 func readQuery(raw string) (q StatusQuery, err error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return q, errors.New("the query cannot be read")
-	}
-	number := func(of *int, name, text string, least, most int) error {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < least || n > most {
-			return fmt.Errorf("%s must be a number from %d to %d", name, least, most)
-		}
-		*of = n
-		return nil
+		return q, errQuery
 	}
 	for name, given := range values {
 		text := given[0]
+		n, err := strconv.Atoi(text)
 		switch {
 		case name == "name" && len(given) <= MaxPage:
 			q.Only = given
 		case len(given) > 1:
-			err = errors.New("each parameter may be there once")
+			return q, errQuery
 		case name == "sort" && (text == "name" || text == "trouble"):
 			q.ByTrouble = text == "trouble"
-		case name == "sort":
-			err = errors.New("sort must be name or trouble")
-		case name == "q" && len(text) > maxName:
-			err = fmt.Errorf("q is longer than %d bytes", maxName)
-		case name == "q":
+		case name == "q" && len(text) <= 128:
 			q.Name = text
-		case name == "limit":
-			err = number(&q.Limit, name, text, 1, MaxPage)
-		case name == "offset":
-			err = number(&q.Offset, name, text, 0, maxOffset)
+		case name == "limit" && err == nil && 1 <= n && n <= MaxPage:
+			q.Limit = n
+		case name == "offset" && err == nil && 0 <= n && n <= 1_000_000:
+			q.Offset = n
 		default:
-			err = errors.New("the parameters are sort, q, limit, offset and name")
-		}
-		if err != nil {
-			return q, err
+			return q, errQuery
 		}
 	}
 	return q, nil
@@ -170,10 +153,6 @@ func readQuery(raw string) (q StatusQuery, err error) {
 
 // detail shows one dependency.
 func (a *admin) detail(w http.ResponseWriter, r *http.Request) {
-	if r.URL.RawQuery != "" {
-		refuse(w, r, http.StatusBadRequest, "bad-query", "Bad query", "a dependency takes no parameters")
-		return
-	}
 	d, ok := a.Stats.Detail(time.Now(), r.PathValue("dependency"), a.Policy)
 	if !ok {
 		refuse(w, r, http.StatusNotFound, "no-dependency", "No such dependency", "no dependency has that name: GET /admin/status lists them")

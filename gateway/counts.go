@@ -78,30 +78,33 @@ func (unseen) Record(context.Context, float64) {}
 // Series implements [metric.Sink]. Labels beyond those of the page are summed
 // up: failures of one type count together whatever the reason of their end.
 func (c *counts) Series(id metric.ID, labels ...string) metric.Series {
-	switch id {
-	case metric.Incoming:
+	if id == metric.Incoming {
 		return &c.incoming
+	}
+	if len(labels) < 2 {
+		return unseen{}
+	}
+	t := c.tally(labels[1])
+	switch id {
 	case metric.Initial:
-		return &c.tally(labels[1]).initial
+		return &t.initial
 	case metric.Retries:
-		return &c.tally(labels[1]).retries
+		return &t.retries
 	case metric.Exhausted:
-		return &c.tally(labels[1]).exhausted
+		return &t.exhausted
 	case metric.Certificates:
-		return &c.tally(labels[1]).certificates
+		return &t.certificates
 	case metric.Latency:
-		return &c.tally(labels[1]).took
+		return &t.took
 	case metric.Recovered:
-		t := c.tally(labels[1])
 		return t.labelled(countKey{id, labels[2], false}, &t.saved)
 	case metric.Suppressed:
-		return c.tally(labels[1]).labelled(countKey{id, labels[2], false})
+		return t.labelled(countKey{id, labels[2], false})
 	case metric.Failed:
-		t, why := c.tally(labels[1]), labels[3]
-		if why == reason.Terminal.String() || why == reason.Canceled.String() {
-			return t.labelled(countKey{id, labels[2], false}, &t.failed)
+		if why := labels[3]; why != reason.Terminal.String() && why != reason.Canceled.String() {
+			return t.labelled(countKey{id, labels[2], true}, &t.failed, &t.faults)
 		}
-		return t.labelled(countKey{id, labels[2], true}, &t.failed, &t.faults)
+		return t.labelled(countKey{id, labels[2], false}, &t.failed)
 	}
 	return unseen{}
 }

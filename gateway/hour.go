@@ -37,11 +37,8 @@ func (s *Stats) sample(now time.Time) (minute int64) {
 		t.mu.Lock()
 		t.past.move(t.readings(), s.minute, minute)
 		t.mu.Unlock()
-		if minute/5 > s.minute/5 {
+		for window := s.minute / 5; window < min(minute/5, s.minute/5+2); window++ {
 			t.took.turn()
-		}
-		if minute/5 > s.minute/5+1 {
-			t.took.turn() // nothing was seen for a whole window
 		}
 	}
 	s.minute = minute

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"context"
-	"math/bits"
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -11,17 +11,15 @@ import (
 // lock, and allocates once in a window. The zero value is ready.
 type latency struct{ now, before atomic.Pointer[bins] }
 
-// bins count durations, eight bins for each doubling from 65 µs to 2 minutes. What is
-// shorter or longer is in the first or the last. They take 672 bytes.
-type bins [21 << binBits]atomic.Uint32
+// bins count durations, eight bins for each doubling from 61 µs to 128 s. What is shorter or
+// longer is in the first or the last. They take 672 bytes.
+type bins [21 * 8]atomic.Uint32
 
-const (
-	binBits   = 3
-	leastBits = 16 // of the shortest duration that has a bin of its own, in nanoseconds
-)
+// A float64 is its exponent, and then its fraction: the first three bits of that tell the bins
+// of a doubling apart.
+const fraction = 52 - 3
 
-// latencyWindow is how long one window counts before it becomes the one before.
-const latencyWindow = 5 * time.Minute
+var leastBin = int(math.Float64bits(0x1p-14) >> fraction)
 
 // Record implements [metric.Series].
 func (l *latency) Record(_ context.Context, seconds float64) {
@@ -30,7 +28,8 @@ func (l *latency) Record(_ context.Context, seconds float64) {
 		l.now.CompareAndSwap(nil, new(bins))
 		b = l.now.Load()
 	}
-	b[binOf(time.Duration(seconds*1e9))].Add(1)
+	bin := int(math.Float64bits(max(seconds, 0))>>fraction) - leastBin
+	b[min(max(bin, 0), len(b)-1)].Add(1)
 }
 
 // turn begins a new window.
@@ -41,10 +40,7 @@ func (l *latency) status() *LatencyStatus {
 	var all [len(bins{})]uint64
 	total := uint64(0)
 	for _, b := range [...]*bins{l.now.Load(), l.before.Load()} {
-		if b == nil {
-			continue
-		}
-		for i := range b {
+		for i := 0; b != nil && i < len(b); i++ {
 			n := uint64(b[i].Load())
 			all[i] += n
 			total += n
@@ -54,29 +50,12 @@ func (l *latency) status() *LatencyStatus {
 		return nil
 	}
 	quantile := func(percent uint64) Duration {
-		rank, seen, i := (total*percent+99)/100, uint64(0), 0
-		for ; i < len(all)-1; i++ {
-			if seen += all[i]; seen >= rank {
-				break
-			}
+		i, seen := 0, all[0]
+		for ; seen < (total*percent+99)/100; seen += all[i] {
+			i++
 		}
-		return Duration(middle(i))
+		middle := math.Float64frombits(uint64(leastBin+i)<<fraction + 1<<(fraction-1))
+		return Duration(time.Duration(middle * float64(time.Second)).Round(time.Microsecond))
 	}
 	return &LatencyStatus{quantile(50), quantile(99)}
-}
-
-// binOf returns the bin of a duration.
-func binOf(d time.Duration) int {
-	e := bits.Len64(uint64(max(d, 0))) - 1
-	if e < leastBits {
-		return 0
-	}
-	i := (e-leastBits)<<binBits + int(d>>(e-binBits))&(1<<binBits-1)
-	return min(i, len(bins{})-1)
-}
-
-// middle returns the middle of a bin.
-func middle(i int) time.Duration {
-	lowest := time.Duration(1<<binBits+i&(1<<binBits-1)) << (i>>binBits + leastBits - binBits)
-	return lowest + time.Duration(1)<<(i>>binBits+leastBits-binBits-1)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,7 +63,7 @@ func TestOrderOfTrouble(t *testing.T) {
 			"f certificate: 10 certificate refused: the server's certificate is signed by an unknown authority",
 			"g open: 9 breaker held open by hand",
 			"h open: 9 breaker open",
-			"d due: 8 breaker is being probed",
+			"d due: 8 breaker open: the next call is a probe",
 			"e held: 7 deliveries held: credential",
 			"c budget: 6 retry budget exhausted",
 			"i sick: 5 health gate closed",
@@ -184,6 +185,33 @@ func TestDurationIsText(t *testing.T) {
 	var back gateway.LatencyStatus
 	if err := json.Unmarshal(text, &back); err != nil || back.P50 != gateway.Duration(1500*time.Millisecond) {
 		t.Errorf("got %v, %v", back, err)
+	}
+}
+
+// Readers, calls and moves of a breaker do not wait for each other.
+func TestReadersAndCallsAtOnce(t *testing.T) {
+	stats, h, made := watched(t)
+	r := made("payments", forbear.Policy{Backoff: forbear.Backoff{Base: time.Microsecond, Cap: time.Microsecond}})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 200 {
+				_ = r.Do(t.Context(), flaky(1, "a"))
+				_ = r.Do(t.Context(), terminal)
+			}
+		})
+		wg.Go(func() {
+			for i := range 200 {
+				r.Breaker().Force(breaker.State(i%2), "jane", time.Now())
+				stats.Sample(time.Now().Add(time.Duration(i) * time.Minute))
+				stats.Page(time.Now(), gateway.StatusQuery{ByTrouble: true, Limit: 5})
+				detail(t, h, "payments")
+			}
+		})
+	}
+	wg.Wait()
+	if d := detail(t, h, "payments"); len(d.Calls) == 0 || len(d.Moves) != 32 {
+		t.Errorf("got %d calls and %d moves", len(d.Calls), len(d.Moves))
 	}
 }
 

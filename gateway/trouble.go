@@ -73,6 +73,7 @@ func (l *look) ill(t *tally) (i illness) {
 	t.mu.Unlock()
 	calls, retries, faults := i.recent[0], i.recent[1], i.recent[4]
 	r := t.retryer.Load()
+	busy := r != nil && calls+retries > 0
 	var b *breaker.Breaker
 	if r != nil {
 		b = r.Breaker()
@@ -86,15 +87,15 @@ func (l *look) ill(t *tally) (i illness) {
 	case i.rank >= halfOpen:
 	case l.held[t.name]:
 		i.rank = deliveryHeld
-	case r != nil && (b != nil && b.BudgetSpent(l.now) || retries > 0 && spent(r, l.now)):
+	case b != nil && b.BudgetSpent(l.now), busy && retries > 0 && isSpent(r, l.now):
 		i.rank = overBudget
-	case r != nil && calls+retries > 0 && sick(r, l.now):
+	case busy && isSick(r, l.now):
 		i.rank = unhealthy
 	case faults > 0 && faults*failingShare >= calls:
 		i.rank = failing
 	case retries >= fewRetries && retries*retryingShare >= calls:
 		i.rank = retriesALot
-	case i.rank == well && r != nil && calls+retries > 0 && edge.Pacer(r) != nil && edge.Pacer(r).Active():
+	case i.rank == well && busy && edge.Pacer(r) != nil && edge.Pacer(r).Active():
 		i.rank = isPaced
 	}
 	return i
@@ -117,45 +118,38 @@ func rankOf(b *breaker.Breaker, now time.Time) int {
 	return well
 }
 
-func spent(r *forbear.Retryer, now time.Time) bool {
+func isSpent(r *forbear.Retryer, now time.Time) bool {
 	level := r.Level(now)
-	return level.Used > 0 && level.Utilization() >= 1
+	return level.Used > 0 && level.Used >= level.Allowed
 }
 
-func sick(r *forbear.Retryer, now time.Time) bool {
+func isSick(r *forbear.Retryer, now time.Time) bool {
 	h, ok := edge.Health(r, now)
 	return ok && !h.Healthy
 }
 
+// wordsOf are those of the ranks that need no figures.
+var wordsOf = [...]string{
+	certificateRefused: "certificate refused", isOpen: "breaker open", halfOpen: "breaker half-open", deliveryHeld: "deliveries held",
+	overBudget: "retry budget exhausted", unhealthy: "health gate closed", heldClosed: "breaker held closed by hand",
+	isPaced: "the dependency limits its callers",
+}
+
 // why puts the illness of d into words.
 func (i illness) why(d *DependencyStatus) string {
-	switch i.rank {
-	case certificateRefused:
-		return "certificate refused: " + cmp.Or(i.certificate, "see the log")
-	case isOpen:
-		if d.Breaker != nil && d.Breaker.Forced {
-			return "breaker held open by hand"
-		}
-		return "breaker open"
-	case halfOpen:
-		return "breaker is being probed"
-	case deliveryHeld:
-		if d.Delivery != nil && d.Delivery.Hold != "" {
-			return "deliveries held: " + d.Delivery.Hold
-		}
-		return "deliveries held"
-	case overBudget:
-		return "retry budget exhausted"
-	case unhealthy:
-		return "health gate closed"
-	case failing:
+	switch {
+	case i.certificate != "":
+		return wordsOf[i.rank] + ": " + i.certificate
+	case i.rank == isOpen && d.Breaker != nil && d.Breaker.Forced:
+		return "breaker held open by hand"
+	case i.rank == halfOpen && d.Breaker != nil && d.Breaker.State == breaker.Open.String():
+		return "breaker open: the next call is a probe"
+	case i.rank == deliveryHeld && d.Delivery != nil && d.Delivery.Hold != "":
+		return wordsOf[i.rank] + ": " + d.Delivery.Hold
+	case i.rank == failing:
 		return fmt.Sprintf("%d of %d calls failed in 5 minutes", i.recent[4], i.recent[0])
-	case retriesALot:
+	case i.rank == retriesALot:
 		return fmt.Sprintf("%d retries of %d calls in 5 minutes", i.recent[1], i.recent[0])
-	case heldClosed:
-		return "breaker held closed by hand"
-	case isPaced:
-		return "the dependency limits its callers"
 	}
-	return ""
+	return wordsOf[i.rank]
 }

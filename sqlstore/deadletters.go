@@ -195,11 +195,15 @@ const defaultList = 100
 // List implements queue.Store.
 func (l *DeadLetters) List(ctx context.Context, f queue.Filter) ([]deadletter.Letter, error) {
 	cond, args := letterFilter(f)
+	behind, order := ">", "seq"
+	if f.Newest {
+		behind, order = "<", "seq DESC"
+	}
 	if f.After != "" {
-		cond, args = cond+" AND seq > (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
+		cond, args = cond+" AND seq "+behind+" (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
 	}
 	limit := min(cmp.Or(max(f.Limit, 0), defaultList), queue.MaxList)
-	return readAll(ctx, l.db, l.db.scanAnyLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, limit)...)
+	return readAll(ctx, l.db, l.db.scanAnyLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY `+order+` LIMIT ?`, append(args, limit)...)
 }
 
 // Count implements queue.Store.

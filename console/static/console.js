@@ -12,6 +12,31 @@ function localTimes(root) {
   }
 }
 
+// Times of a filter are the reader's as well; without this they are UTC. What is no date,
+// such as "24h", is left as it is.
+const clock = /^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?$/;
+function localFilters() {
+  for (const name of document.querySelectorAll("[data-zone]")) name.textContent = "your time";
+  for (const input of document.querySelectorAll("[data-time]")) {
+    const t = new Date(input.value);
+    if (input.value.endsWith("Z") && !isNaN(t)) input.value = t.toLocaleString("sv");
+  }
+}
+// goOn follows what goes on by itself while its page is open: once each.
+function goOn() {
+  const go = document.querySelector("[data-go]");
+  if (!go) return;
+  delete go.dataset.go;
+  go.click();
+}
+document.addEventListener("formdata", (e) => {
+  for (const input of e.target.querySelectorAll("[data-time]")) {
+    const t = new Date(input.value.length > 10 ? input.value.replace(" ", "T") : input.value + "T00:00");
+    if (clock.test(input.value) && !isNaN(t)) e.formData.set(input.name, t.toISOString());
+  }
+  if (e.target.method === "get") for (const [name, value] of [...e.formData]) if (value === "") e.formData.delete(name);
+});
+
 // select marks all rows of the page; what acts on all that match is a button of its own.
 function select(box) {
   for (const other of box.closest("form").querySelectorAll("input[type=checkbox][name=id]")) other.checked = box.checked;
@@ -50,12 +75,16 @@ document.addEventListener("htmx:sseClose", (e) => { if (e.detail.type === "messa
 // After a page was loaded in place, a reader begins at its heading.
 document.addEventListener("htmx:afterSettle", (e) => {
   localTimes(document);
-  if (e.detail.boosted) document.querySelector("h1")?.focus({ preventScroll: true });
+  localFilters();
+  goOn();
+  if (e.detail.boosted && e.detail.target === document.body) document.querySelector("h1")?.focus({ preventScroll: true });
 });
 document.addEventListener("htmx:oobAfterSwap", (e) => localTimes(e.detail.target.ownerDocument));
 
 document.addEventListener("DOMContentLoaded", () => {
   localTimes(document);
+  localFilters();
+  goOn();
   const insecure = document.getElementById("insecure");
   if (insecure) insecure.hidden = isSecureContext;
 });

@@ -116,11 +116,10 @@ func (s *seeding) multiply(ctx context.Context) error {
 // words returns what puts this seeding's numbers and its database's functions in the
 // place of the words in braces.
 func (s *seeding) words(base int64) func(string) string {
-	began := s.now.Add(-history).UnixMicro()
-	step := (history - time.Minute).Microseconds() / int64(s.Messages)
+	began := s.now.Add(-time.Minute - time.Duration(s.Messages)*step).UnixMicro()
 	ratio := s.Messages / s.Letters
 	rows := func(n int) string {
-		return fmt.Sprintf("(WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < %d) SELECT i FROM s) n", n)
+		return fmt.Sprintf("(WITH RECURSIVE s(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM s WHERE i < %d) SELECT i FROM s) n", n)
 	}
 	stamp := func(us string) string {
 		if s.server {
@@ -151,7 +150,7 @@ func (s *seeding) words(base int64) func(string) string {
 		"{counts of failures}", quote(counts(true)), "{counts}", quote(counts(false)), "{slot}", strconv.FormatInt(store.SlotOf(s.now), 10),
 		"{n endpoints}", rows(s.Endpoints), "{n messages}", rows(s.Messages), "{n redrives}", rows(s.Redrives), "{n keys}", rows(10 * s.Held), "{n slots}", rows(17),
 		"{failing}", fmt.Sprintf("i / %d %% %d * %d + %[3]d", ratio, max(s.Endpoints/failingEvery, 1), min(failingEvery, s.Endpoints)),
-		"{accepted}", fmt.Sprintf("(%d + i * %d)", began, step), "{began}", strconv.FormatInt(began, 10), "{now}", strconv.FormatInt(s.now.UnixMicro(), 10),
+		"{accepted}", fmt.Sprintf("(%d + i * %d)", began, step.Microseconds()), "{began}", strconv.FormatInt(began, 10), "{now}", strconv.FormatInt(s.now.UnixMicro(), 10),
 	}
 	for word, n := range map[string]int{
 		"base": int(base), "ratio": ratio, "messages": s.Messages, "endpoints": s.Endpoints, "redrives": s.Redrives, "held": s.Held, "stuck dead": s.StuckDead, "stuck all": s.StuckDead + s.StuckWaiting,

@@ -19,7 +19,7 @@ import (
 
 // Config says how much there is of what. The zero value of each field is its default.
 type Config struct {
-	Messages  int // default 1,000,000, accepted over the last six days
+	Messages  int // default 1,000,000, which were accepted over the last six days
 	Letters   int // about so many of them: default a tenth
 	Endpoints int // default 10,000, named endpoint-00000001 and so on, beside Stuck
 	Held      int // keys whose outcome is unknown: default 1,000; nine times as many are completed
@@ -35,8 +35,8 @@ type Config struct {
 // Stuck is the id of the endpoint that everything fails at.
 const Stuck = "stuck"
 
-// history is how long ago the first message was accepted: less than what serve keeps.
-const history = 6 * 24 * time.Hour
+// step is from one message to the next: a million take six days, less than serve keeps.
+const step = 518 * time.Millisecond
 
 func (c Config) withDefaults() Config {
 	set := func(n *int, value int) {

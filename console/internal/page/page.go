@@ -10,7 +10,9 @@ package page
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"text/template/parse"
 )
@@ -54,12 +56,7 @@ func Parse(files fs.FS, pattern string, funcs map[string]any) (*Set, error) {
 }
 
 // Names returns the names of all templates.
-func (s *Set) Names() (names []string) {
-	for name := range s.trees {
-		names = append(names, name)
-	}
-	return names
-}
+func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.trees)) }
 
 // fault is an error that ends an execution by a panic.
 type fault struct{ error }
@@ -125,11 +122,11 @@ func (x *execution) walk(dot reflect.Value, node parse.Node) {
 	case *parse.WithNode:
 		defer x.scope()()
 		v := x.pipe(dot, n.Pipe)
-		if truth(v) {
-			x.walk(v, n.List)
-		} else if n.ElseList != nil {
-			x.walk(dot, n.ElseList)
+		yes := truth(v)
+		if yes {
+			dot = v
 		}
+		x.branch(yes, dot, &n.BranchNode)
 	case *parse.RangeNode:
 		x.each(dot, n)
 	case *parse.TemplateNode:
@@ -168,11 +165,9 @@ func (x *execution) each(dot reflect.Value, n *parse.RangeNode) {
 	}
 	for i := range list.Len() {
 		element, end := list.Index(i), x.scope()
-		switch d := n.Pipe.Decl; len(d) {
-		case 1:
-			x.vars = append(x.vars, variable{d[0].Ident[0], element})
-		case 2:
-			x.vars = append(x.vars, variable{d[0].Ident[0], reflect.ValueOf(i)}, variable{d[1].Ident[0], element})
+		values := []reflect.Value{reflect.ValueOf(i), element} // one variable has the element
+		for j, d := range n.Pipe.Decl {
+			x.vars = append(x.vars, variable{d.Ident[0], values[2-len(n.Pipe.Decl)+j]})
 		}
 		x.walk(element, n.List)
 		end()
@@ -198,6 +193,9 @@ var escaper = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", 
 func (x *execution) pipe(dot reflect.Value, p *parse.PipeNode) reflect.Value {
 	if p == nil {
 		return reflect.Value{}
+	}
+	if p.IsAssign {
+		fail("%v: a variable is assigned, not declared", p)
 	}
 	v := x.value(dot, p)
 	for _, d := range p.Decl {

@@ -9,9 +9,6 @@ import (
 // value returns the value of a pipeline. A command gets what the one before it returned
 // as its last argument.
 func (x *execution) value(dot reflect.Value, p *parse.PipeNode) (v reflect.Value) {
-	if p == nil {
-		return v
-	}
 	for i, cmd := range p.Cmds {
 		v = x.command(dot, cmd, v, i > 0)
 	}
@@ -39,7 +36,7 @@ func (x *execution) command(dot reflect.Value, c *parse.CommandNode, last reflec
 	if piped {
 		args = append(args, last)
 	}
-	if name.Ident == "and" || name.Ident == "or" {
+	if (name.Ident == "and" || name.Ident == "or") && len(args) > 0 {
 		return args[len(args)-1]
 	}
 	return call(name.Ident, x.set.funcs[name.Ident], args)
@@ -158,8 +155,8 @@ func truth(v reflect.Value) bool {
 
 // builtins are the functions that each template has.
 var builtins = map[string]any{
-	"and": func(args ...any) any { return nil }, // see command
-	"or":  func(args ...any) any { return nil },
+	"and": func(_ any, _ ...any) any { return nil }, // see command
+	"or":  func(_ any, _ ...any) any { return nil },
 	"not": func(v any) bool { return !truth(reflect.ValueOf(v)) },
 	"len": func(v any) int { return value(reflect.ValueOf(v)).Len() },
 	"eq": func(a any, b ...any) bool {

@@ -270,6 +270,9 @@ func TestRedriveStops(t *testing.T) {
 				if n := sends() - 40; err != nil || j.State != queue.JobStopped || !strings.Contains(j.Why, c.why) || n > c.most || n == 0 {
 					t.Errorf("%d sends; job %+v, %v", n, j, err)
 				}
+				if _, v := call(t, s, "GET", "/v1/dead-letters?redrive=job", ""); len(v["dead_letters"].([]any)) != j.Begun {
+					t.Errorf("its letters are %v, want %d", v, j.Begun)
+				}
 				stop()
 			})
 		})

@@ -10,7 +10,7 @@
 //   - response.go, encode.go: what a response says, and whose fault an error is
 //   - patch.go, write.go: what several resources share
 //   - a file for each resource: messages, endpoints, applications, letters, redrives, stats,
-//     audit with alerts
+//     audit with alerts, keys
 //   - collector.go: metrics
 package durable
 

@@ -147,13 +147,16 @@ func filterOf(r *http.Request) (queue.Filter, error) {
 	q := r.URL.Query()
 	f := queue.Filter{
 		Queue: q.Get("queue"), Destination: q.Get("destination"), Application: q.Get("application"), Reason: q.Get("reason"), ErrorType: q.Get("error_type"),
-		EventID: q.Get("event_id"), Cause: q.Get("cause"), State: deadletter.State(q.Get("state")), After: q.Get("after"),
+		EventID: q.Get("event_id"), Cause: q.Get("cause"), State: deadletter.State(q.Get("state")), Job: q.Get("redrive"), After: q.Get("after"),
 	}
 	err := callerOf(r).confine(&f.Application)
 	if err != nil {
 		return f, err
 	}
 	if f.Limit, err = limitOf(q); err != nil {
+		return f, err
+	}
+	if f.Newest, err = boolOf(q, "newest"); err != nil {
 		return f, err
 	}
 	if f.Since, f.Until, err = timesOf(q); err != nil {

@@ -1,0 +1,145 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
+)
+
+// lettersPage is a page of dead letters, and the groups of all.
+type lettersPage struct {
+	Letters []deadletter.Letter `json:"dead_letters"`
+	Next    string              `json:"next"`
+	Groups  []group             `json:"groups"`
+	// All is the query of what acts on all letters that match, and "" where the filter
+	// chooses some that cannot be acted upon.
+	All    string  `json:"-"`
+	Filter []field `json:"filter"`
+	Bound  bool    `json:"-"` // whether the filter names more than a state
+}
+
+// group are the letters of one queue, reason and state.
+type group struct {
+	queue.Stat
+	Others []queue.CauseStat `json:"-"` // causes that are shown on demand
+}
+
+// field is a part of a filter.
+type field struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// letterFields are those of a filter that are texts, by their names in addresses and in
+// the API.
+var letterFields = []string{"destination", "reason", "cause", "error_type", "event_id", "application", "queue", "redrive"}
+
+// shownCauses is how many causes of a group are seen at once.
+const shownCauses = 5
+
+// filterOf returns the filter of an address as the API has it: of letters that are dead,
+// unless it names a state.
+func filterOf(q url.Values) (f []field, err error) {
+	for _, name := range letterFields {
+		if v := strings.TrimSpace(q.Get(name)); v != "" {
+			f = append(f, field{name, v})
+		}
+	}
+	if state := cmp.Or(q.Get("state"), string(deadletter.Dead)); state != "any" {
+		f = append(f, field{"state", state})
+	}
+	times, err := timesOf(q)
+	return append(f, times...), err
+}
+
+// timesOf returns since and until of an address, as the API has them.
+func timesOf(q url.Values) (f []field, err error) {
+	for _, name := range []string{"since", "until"} {
+		if text := strings.TrimSpace(q.Get(name)); text != "" {
+			t, err := moment(text, time.Now())
+			if err != nil {
+				return nil, &problem{Status: http.StatusBadRequest, Detail: name + ": " + err.Error()}
+			}
+			f = append(f, field{name, t.UTC().Format(time.RFC3339Nano)})
+		}
+	}
+	return f, nil
+}
+
+// queryOf returns fields as a query.
+func queryOf(f []field) url.Values {
+	q := url.Values{}
+	for _, f := range f {
+		q.Add(f.Name, f.Value)
+	}
+	return q
+}
+
+// letters shows the groups of all dead letters, and those that a filter chooses, the newest
+// first.
+func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
+	q := r.URL.Query()
+	p := lettersPage{Bound: len(q) > 0}
+	var err error
+	if p.Filter, err = filterOf(q); err != nil {
+		return nil, err
+	}
+	ask := queryOf(p.Filter)
+	if ask.Get("state") == string(deadletter.Dead) && !ask.Has("redrive") {
+		p.All = alter(ask, "all", "true")
+	}
+	for name, values := range pageQuery(r) {
+		ask[name] = values
+	}
+	ask.Set("newest", "true")
+	if err := c.get(r, s, "/v1/dead-letters", ask, &p); err != nil {
+		return nil, err
+	}
+	var all struct{ Stats []queue.Stat }
+	if err := c.get(r, s, "/v1/dead-letters/stats", nil, &all); err != nil {
+		return nil, err
+	}
+	for _, stat := range all.Stats {
+		g := group{Stat: stat}
+		if len(g.Causes) > shownCauses {
+			g.Causes, g.Others = g.Causes[:shownCauses], g.Causes[shownCauses:]
+		}
+		p.Groups = append(p.Groups, g)
+	}
+	return &view{Title: "Dead letters", Tab: "/dead-letters", Template: "letters", Data: p}, nil
+}
+
+// letterPage is one dead letter, with what was done with it.
+type letterPage struct {
+	deadletter.Letter
+	Shown    bool          `json:"-"` // with its payload
+	Original payload       `json:"-"`
+	Audit    []queue.Entry `json:"audit"`
+}
+
+// letter shows a dead letter beside its attempts, masked.
+func (c *Console) letter(r *http.Request, s *session) (*view, error) {
+	return c.showLetter(r, s, nil)
+}
+
+// revealLetter shows it with its payload, which the API records first.
+func (c *Console) revealLetter(r *http.Request, s *session) (*view, error) {
+	return c.showLetter(r, s, url.Values{"reveal": {"true"}})
+}
+
+func (c *Console) showLetter(r *http.Request, s *session, query url.Values) (*view, error) {
+	p := letterPage{Shown: query != nil}
+	if err := c.get(r, s, "/v1/dead-letters/"+url.PathEscape(r.PathValue("id")), query, &p.Letter); err != nil {
+		return nil, err
+	}
+	if err := c.get(r, s, "/v1/audit", url.Values{"target": {p.ID}, "limit": {"20"}}, &p); err != nil {
+		return nil, err
+	}
+	p.Original = payloadOf(p.Payload)
+	return &view{Title: p.ID, Tab: "/dead-letters", Template: "letter", Data: p}, nil
+}
