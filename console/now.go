@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear/console/internal/page"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/internal/loopback"
 )
 
 // nowPage is the page of what retries do now, of one instance.
@@ -43,6 +45,16 @@ type instance struct {
 	Version string    `json:"version"`
 	SeenAt  time.Time `json:"seen_at"`
 	Self    bool      `json:"self"`
+}
+
+// reach leaves out an address that leads to this machine, of a process on another one.
+func (i *instance) reach(from string) {
+	there, _, _ := net.SplitHostPort(i.Name)
+	here, _, _ := net.SplitHostPort(from)
+	u, err := url.Parse(i.Console)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || there != here && loopback.Host(u.Host) {
+		i.Console = ""
+	}
 }
 
 // pageRows is how many rows a page has.
@@ -118,6 +130,9 @@ func (c *Console) now(r *http.Request, s *session) (*view, error) {
 	var found struct{ Instances []instance }
 	if c.get(r, s, "/v1/instances", nil, &found) == nil && len(found.Instances) > 1 {
 		p.Instances = found.Instances
+		for i := range p.Instances {
+			p.Instances[i].reach(c.Instance)
+		}
 	}
 	return &view{Title: "Now", Tab: "/", Template: "now", Data: p}, nil
 }

@@ -107,10 +107,11 @@ func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main 
 		stopMetrics()
 		return "", nil, err
 	}
+	a.instance = instanceOf(main)
 	if l == nil {
+		a.url = ""
 		return "", stopMetrics, nil
 	}
-	a.instance = instanceOf(main)
 	a.url = cmp.Or(a.url, addressOf(l.Addr()))
 	admin := gateway.NewAdmin(gateway.AdminConfig{
 		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log, Policy: policyfile.MarshalPolicy,

@@ -8,7 +8,9 @@ import (
 	"strconv"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
 	"github.com/forbear-go/forbear/console"
+	"github.com/forbear-go/forbear/sqlstore"
 )
 
 // instanceOf names this process among those of a fleet: by its machine, and the port of
@@ -29,6 +31,11 @@ func addressOf(a net.Addr) string {
 		host, _ = os.Hostname()
 	}
 	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+// shown is what other processes on the database show of this one.
+func (a *adminFlags) shown() sqlstore.Instance {
+	return sqlstore.Instance{Name: a.instance, Console: a.url, Version: version.Read().Version}
 }
 
 // pages puts the console beside the admin API. What it shows of deliveries it asks of

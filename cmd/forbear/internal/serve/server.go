@@ -129,6 +129,7 @@ func (s *server) run(ctx context.Context) error {
 	defer stopAdmin()
 	defer s.sendTelemetry()
 	s.delivery.options.Beside = s.before != nil
+	s.delivery.options.Instance = s.admin.shown()
 	if err := s.delivery.start(ctx, s.sockets, widest(listeners), s.watch); err != nil {
 		return err
 	}
