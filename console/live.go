@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	liveEvery = time.Second
+	liveEvery = 2 * time.Second
 	liveWrite = 10 * time.Second // for a page to take an event
 )
 
