@@ -26,9 +26,11 @@ func samples() map[string]any {
 		"now": q(nowPage{}), "row": row{}, "news": 3, "dependency": q(dependencyPage{}), "seen": dependencyPage{}, "why": q(whyPage{}),
 		"cell-trouble": row{}, "cell-hour": row{}, "cell-calls": row{}, "cell-saved": row{}, "cell-budget": row{}, "cell-breaker": row{}, "cell-pace": row{}, "cell-latency": row{},
 		"keys": q(keysPage{}), "key": q(keyPage{}),
-		"letters": q(lettersPage{}), "causes": []queue.CauseStat{}, "ask-redrive": q(question{}), "ask-discard": q(question{}), "asked": question{}, "asked-fields": question{}, "letter": q(letterPage{}),
-		"redrives": q(redrivesPage{}), "redrive": q(redrivePage{}), "redrive-live": redrivePage{}, "redrive-state": q(redrivePage{}), "redrive-progress": q(redrivePage{}),
-		"audit": q(auditPage{}), "audit-lines": []queue.Entry{},
+		"messages": q(messagesPage{}), "message": q(messagePage{}), "message-state": "", "act": q(actPage{}),
+		"endpoints": q(endpointsPage{}), "endpoint": q(endpointPage{}), "endpoint-state": endpoint{}, "attempts-in": attemptStats{},
+		"letters": q(lettersPage{}), "letter": q(letterPage{}), "causes": []queue.CauseStat{}, "asked": question{}, "asked-fields": question{},
+		"ask-redrive": q(question{}), "ask-discard": q(question{}), "audit": q(auditPage{}), "audit-lines": []queue.Entry{},
+		"redrives": q(redrivesPage{}), "redrive": q(redrivePage{}), "redrive-state": q(redrivePage{}), "redrive-progress": q(redrivePage{}), "redrive-live": redrivePage{},
 	}
 }
 
