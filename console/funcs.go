@@ -45,12 +45,14 @@ func when(t time.Time) page.Markup {
 
 // short writes a duration to three digits.
 func short(d time.Duration) string {
-	for _, unit := range []time.Duration{time.Hour, time.Minute, time.Second, time.Millisecond, time.Microsecond} {
-		if d >= 100*unit {
-			return d.Round(unit).String()
+	for _, of := range []struct{ unit, part time.Duration }{
+		{time.Hour, time.Minute}, {time.Minute, time.Second}, {time.Second, 10 * time.Millisecond}, {time.Millisecond, 10 * time.Microsecond}, {time.Microsecond, 10},
+	} {
+		if d >= 100*of.unit {
+			return d.Round(of.unit).String()
 		}
-		if d >= unit {
-			return d.Round(max(unit/100, 1)).String()
+		if d >= of.unit {
+			return d.Round(of.part).String()
 		}
 	}
 	return d.String()

@@ -112,6 +112,9 @@ func (c *Console) record(r *http.Request, s *session, scope, digest string, type
 	v := &view{Title: "A key held", Tab: "/keys", Template: "key"}
 	if wrong, ok := errors.AsType[*problem](wrong); ok {
 		v.Status, p.Error = wrong.Status, wrong.Error()
+		if wrong.Status == http.StatusConflict && p.State == idempotency.Held {
+			p.Error = "It has run again since you looked. This is the evidence of its latest run."
+		}
 	}
 	v.Data = p
 	return v, nil

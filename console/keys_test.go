@@ -78,7 +78,7 @@ func TestSettleKeepsWhatWasTyped(t *testing.T) {
 	f := showsKey(t).signedIn(t, adminToken)
 	f.answers["POST /v1/keys/settle"] = `409 {"detail":"its outcome is known"}`
 	typed := values("outcome", "done", "why", `"quoted"`, "status", "201", "headers", "A: b", "body", "\n<i>")
-	holds(t, f.do(http.MethodPost, "/keys/settle", typed), http.StatusConflict, "its outcome is known", `value="&#34;quoted&#34;"`, `value="201"`, ">\nA: b</textarea>", ">\n\n&lt;i&gt;</textarea>")
+	holds(t, f.do(http.MethodPost, "/keys/settle", typed), http.StatusConflict, "It has run again", `value="&#34;quoted&#34;"`, `value="201"`, ">\nA: b</textarea>", ">\n\n&lt;i&gt;</textarea>")
 	if w := f.do(http.MethodPost, "/keys/settle", typed, "HX-Request", "true"); w.Code != http.StatusConflict || w.Body.String() != "its outcome is known\n" {
 		t.Errorf("to a script: %d %s", w.Code, w.Body)
 	}

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,8 +18,8 @@ type lettersPage struct {
 	Letters []letter `json:"dead_letters"`
 	Next    string   `json:"next"`
 	Groups  []group  `json:"groups"`
-	// All is the query of all letters that match, for what acts on them; nil where the
-	// filter chooses some that cannot be acted upon.
+	// All is the filter for acts on all letters that match, and nil where it chooses some
+	// that cannot be acted upon.
 	All    url.Values `json:"-"`
 	Filter []field    `json:"filter"`
 	Bound  bool       `json:"-"` // whether something is looked for
@@ -104,7 +103,7 @@ func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
 	p.More = slices.ContainsFunc(p.Filter, func(f field) bool { return slices.Contains(letterFields[2:], f.Name) })
 	ask := queryOf(p.Filter)
 	if ask.Get("state") == string(deadletter.Dead) && !ask.Has("redrive") {
-		p.All = maps.Clone(ask)
+		p.All = queryOf(p.Filter)
 	}
 	for name, values := range pageQuery(r) {
 		ask[name] = values

@@ -174,7 +174,7 @@ func TestMessageIsMasked(t *testing.T) {
 // The pages of endpoints say why one is disabled, and what a test has shown.
 func TestEndpointSaysWhy(t *testing.T) {
 	const e = `{"id":"a","url":"https://a.example/x?***","state":"disabled","disabled_by":"forbear","reason":"gone, 410","since":"2026-01-31T08:00:00Z","disable_after":"1h","n":12345678901234567890}`
-	const stats = `{"endpoint":"a","waiting":1000,"held":2,"sending":0,"capped":true,"oldest_age":"90s","dead_letters":3,"last_hour":{"delivered":4,"failed":5,"responses":{"5xx":5},"p50":"1ms","p99":"2ms"},"process":{"breaker":"open","held":"it refuses everything"}}`
+	const stats = `{"endpoint":"a","waiting":1000,"held":2,"sending":0,"capped":true,"oldest_age":"1h2m3s","dead_letters":3,"last_hour":{"delivered":4,"failed":5,"responses":{"5xx":5},"p50":"1ms","p99":"2ms"},"process":{"breaker":"open","held":"it refuses everything"}}`
 	text := func(s string) func(url.Values, string) string { return func(url.Values, string) string { return s } }
 	d := &delivering{does: map[string]func(url.Values, string) string{
 		"GET /v1/endpoints": text(`{"endpoints":[` + e + `,{"id":"b"}],"next":"b"}`), "GET /v1/stats": text(`{"endpoints":[` + stats + `],"next":"a"}`),
@@ -183,7 +183,7 @@ func TestEndpointSaysWhy(t *testing.T) {
 		"POST /v1/endpoints/a/disable":         text(`{}`),
 	}}
 	ask := d.site(t, true)
-	wants(t, ask("GET", "/endpoints?q=a&state=disabled", nil), 200, "disabled</span> by forbear: gone, 410", "1,000&#43; / 2 / 0", "4 / 5", "not counted in time", `href="/endpoints?after=b&amp;q=a&amp;state=disabled"`)
+	wants(t, ask("GET", "/endpoints?q=a&state=disabled", nil), 200, "disabled</span> by forbear: gone, 410", "1,000&#43; / 2 / 0", "<td>1h2m0s</td>", "4 / 5", "not counted in time", `href="/endpoints?after=b&amp;q=a&amp;state=disabled"`)
 	wants(t, ask("GET", "/endpoints/a", nil), 200, "gone, 410", "it refuses everything", "12345678901234567890", "5xx: 5", "Test, and enable")
 	wants(t, ask("POST", "/endpoints/a/test-and-enable", nil), 200, "not accepted with status 500 (http_500). It responded: &lt;no&gt;")
 	if w := ask("POST", "/endpoints/a/disable", url.Values{"reason": {"moved"}}); w.Code != 303 || !strings.HasSuffix(d.asked[len(d.asked)-1], `/disable {"reason":"moved"}`) {

@@ -208,6 +208,21 @@ func TestDetailShowsDurableWork(t *testing.T) {
 	})
 }
 
+// A consumer that goes on with an event has an entry for each attempt, with that alone.
+func TestDetailShowsEventsByAttempt(t *testing.T) {
+	_, h, made := watched(t)
+	r := made("orders", forbear.Policy{Kind: forbear.Event, Breaker: breaker.Policy{Disabled: true}})
+	call := edge.Durable(t.Context(), r, edge.Progress{})
+	for range 2 {
+		call.Fail(t.Context(), forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}, 0, time.Now())
+	}
+	for i, c := range detail(t, h, "orders").Calls {
+		if len(c.Attempts) != 1 || c.Attempts[0].Number != 2-i || c.Made != 2-i {
+			t.Errorf("got %+v", c)
+		}
+	}
+}
+
 func TestDetailShowsMovesCertificatesAndLayers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, h, made := watched(t)

@@ -40,6 +40,11 @@ func TestOrderOfTrouble(t *testing.T) {
 		due := made("d due", forbear.Policy{})
 		due.Breaker().Follow(time.Now())
 		sick := made("i sick", forbear.Policy{Disabled: true, Breaker: breaker.Policy{Disabled: true}, Health: health.Policy{MinSuccess: 0.5}})
+		rare := made("n rare", quietBreaker)
+		_ = rare.Do(t.Context(), flaky(9, "a"))
+		for range 150 {
+			_ = rare.Do(t.Context(), good)
+		}
 		time.Sleep(time.Minute)
 		made("e held", quietBreaker)
 		made("c budget", forbear.Policy{}).Breaker().BudgetRefused(time.Now())
@@ -70,7 +75,7 @@ func TestOrderOfTrouble(t *testing.T) {
 			"k failing: 4 1 of 1 calls failed in 5 minutes",
 			"j retried: 3 12 retries of 12 calls in 5 minutes",
 			"m forced: 2 breaker held closed by hand",
-			"a well: 0 ", "b well: 0 ", "l refusing: 0 ",
+			"a well: 0 ", "b well: 0 ", "l refusing: 0 ", "n rare: 0 ",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
@@ -131,6 +136,13 @@ func TestHour(t *testing.T) {
 		if got := hour(); got.Calls[0] != 0 || got.Calls[1] != 3 || got.Calls[2] != 2 || got.Calls[58] != 0 || got.Calls[57] != 7 {
 			t.Errorf("an hour later: got %v", got.Calls)
 		}
+		for range 3 {
+			minute(0)
+		}
+		minute(1) // over idle minutes, in whose places are values of an hour ago
+		if got := hour(); got.Calls[57] != 0 || got.Calls[58] != 1 || got.Calls[54] != 0 || got.Calls[53] != 7 {
+			t.Errorf("after idle minutes: got %v", got.Calls)
+		}
 		for range 61 {
 			minute(0)
 		}
@@ -157,8 +169,8 @@ func TestLatency(t *testing.T) {
 				return nil
 			})
 		}
-		near := func(got gateway.Duration, want time.Duration) bool {
-			return time.Duration(got) > want*7/8 && time.Duration(got) < want*9/8
+		near := func(got gateway.Duration, want time.Duration) bool { // half a bin
+			return time.Duration(got) > want*15/16 && time.Duration(got) < want*17/16
 		}
 		got := detail(t, h, "payments").Latency
 		if got == nil || !near(got.P50, 20*time.Millisecond) || !near(got.P99, 3*time.Second) {
@@ -172,6 +184,11 @@ func TestLatency(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		if got := detail(t, h, "payments").Latency; got != nil {
 			t.Errorf("a quarter of an hour later: got %v", got)
+		}
+		_ = r.Do(t.Context(), good)
+		time.Sleep(10 * time.Minute)
+		if got := detail(t, h, "payments").Latency; got != nil {
+			t.Errorf("ten minutes later, without a look: got %v", got)
 		}
 	})
 }

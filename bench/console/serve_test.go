@@ -20,28 +20,32 @@ import (
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
-// program is the forbear that the tests run; root is the repository.
-var program, root string
+var (
+	program = flag.String("program", "", "the forbear `file` to test (default: built from this repository)")
+	root    string // of the repository
+	scratch string // a folder of this run
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(func() int {
+		var err error
 		root, _ = filepath.Abs("../..")
-		dir, err := os.MkdirTemp("", "console")
-		if err != nil {
+		if scratch, err = os.MkdirTemp("", "console"); err != nil {
 			panic(err)
 		}
-		defer os.RemoveAll(dir)
-		program = filepath.Join(dir, "forbear")
-		build := exec.Command("go", "build", "-o", program, "./cmd/forbear")
-		build.Dir = root
-		build.Env = append(os.Environ(), "GOWORK="+filepath.Join(root, "go.work"))
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%v: %s", err, out)
-			return 1
+		defer os.RemoveAll(scratch)
+		if *program == "" {
+			*program = filepath.Join(scratch, "forbear")
+			build := exec.Command("go", "build", "-o", *program, "./cmd/forbear")
+			build.Dir, build.Env = root, append(os.Environ(), "GOWORK="+filepath.Join(root, "go.work"))
+			if out, err := build.CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "%v: %s", err, out)
+				return 1
+			}
 		}
 		defer closeBrowser()
-		return pgtest.Main(m, func(url string) error { return exec.Command(program, "migrate", "--database", url).Run() })
+		return pgtest.Main(m, func(url string) error { return exec.Command(*program, "migrate", "--database", url).Run() })
 	}())
 }
 
@@ -60,7 +64,7 @@ var (
 // serve starts forbear serve with its sample on a database, until the test ends.
 func serve(t *testing.T, database string, args ...string) *instance {
 	t.Helper()
-	cmd := exec.Command(program, append([]string{
+	cmd := exec.Command(*program, append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--database", database, "--allow-target", "127.0.0.0/8",
 	}, args...)...)
 	cmd.Dir, cmd.SysProcAttr = t.TempDir(), &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -116,7 +120,7 @@ func serve(t *testing.T, database string, args ...string) *instance {
 // run runs a forbear command on a database and returns what it prints.
 func run(t *testing.T, database string, args ...string) []byte {
 	t.Helper()
-	cmd := exec.Command(program, append(args, "--database", database)...)
+	cmd := exec.Command(*program, append(args, "--database", database)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

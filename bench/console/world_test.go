@@ -22,7 +22,7 @@ var world = seed.Config{Messages: 30_000, Letters: 11_000, Endpoints: 400, Held:
 
 // seeded is a file with the seeded database.
 var seeded = sync.OnceValues(func() (string, error) {
-	file := filepath.Join(filepath.Dir(program), "seeded.db")
+	file := filepath.Join(scratch, "seeded.db")
 	return file, seed.Fill(context.Background(), file, world)
 })
 

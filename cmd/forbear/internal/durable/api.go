@@ -94,6 +94,7 @@ func (s *Service) routes() []route {
 		{"GET", "/v1/keys", operators, s.listKeys},
 		{"POST", "/v1/keys/find", operators, takes(s.findKeys)},
 		{"POST", "/v1/keys/settle", operators, takes(s.settleKey)},
+		{"GET", "/v1/instances", operators, s.listInstances},
 		{"GET", "/v1/openapi.json", tenants, func(*http.Request) (int, any, error) { return http.StatusOK, json.RawMessage(openAPI), nil }},
 	}
 }
