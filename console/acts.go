@@ -91,6 +91,11 @@ func (c *Console) askAct(r *http.Request, s *session) (*view, error) {
 		return nil, err
 	}
 	p.Asking = true
+	if !p.Filter.Has("id") && !p.Filter.Has("until") { // what is accepted later is left out
+		now := time.Now().UTC().Format(time.RFC3339Nano)
+		p.Filter.Set("until", now)
+		p.Of.Set("until", now)
+	}
 	long := firstCount
 	if p.Next != "" {
 		long = countOn

@@ -87,7 +87,7 @@ func TestActTakesAllThatMatch(t *testing.T) {
 	ask := d.site(t, true)
 	wants(t, ask("GET", "/act/cancel?endpoint=a&state=waiting&state=dead", nil), 200, "<b>2,001</b>", "All that match")
 	for _, asked := range d.asked {
-		if !strings.Contains(asked, `"filter":{"endpoint":["a"],"state":["waiting"]}`) || !strings.Contains(asked, `"dry_run":true`) {
+		if !strings.Contains(asked, `"filter":{"endpoint":["a"],"state":["waiting"],"until":"20`) || !strings.Contains(asked, `"dry_run":true`) {
 			t.Errorf("the question asked %s", asked)
 		}
 	}
