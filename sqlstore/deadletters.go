@@ -195,11 +195,17 @@ const defaultList = 100
 // List implements queue.Store.
 func (l *DeadLetters) List(ctx context.Context, f queue.Filter) ([]deadletter.Letter, error) {
 	cond, args := letterFilter(f)
+	behind, order := ">", "seq"
+	if f.Newest {
+		behind, order = "<", "seq DESC"
+	}
 	if f.After != "" {
-		cond, args = cond+" AND seq > (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
+		cond, args = cond+" AND seq "+behind+" (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
 	}
 	limit := min(cmp.Or(max(f.Limit, 0), defaultList), queue.MaxList)
-	return readAll(ctx, l.db, l.db.scanAnyLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, limit)...)
+	// The rows are long: the inner query finds them by indexes, and sorts numbers alone.
+	return readAll(ctx, l.db, l.db.scanAnyLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE seq IN
+		(SELECT seq FROM forbear_letters WHERE `+cond+` ORDER BY `+order+` LIMIT ?) ORDER BY `+order, append(args, limit)...)
 }
 
 // Count implements queue.Store.
@@ -217,18 +223,26 @@ func letterFilter(f queue.Filter) (string, []any) {
 	add := func(c string, a ...any) { cond, args = append(cond, c), append(args, a...) }
 	for _, c := range []struct{ column, value string }{
 		{"queue", f.Queue},
-		{"dest", f.Destination},
 		{"application", f.Application},
 		{"reason", f.Reason},
 		{"error_type", f.ErrorType},
 		{"event_id", f.EventID},
 		{"cause", f.Cause},
-		{"state", string(f.State)},
 		{"job", f.Job},
 	} {
 		if c.value != "" {
 			add(c.column+" = ?", c.value)
 		}
+	}
+	if f.Destination != "" {
+		add("dest = ? AND substr(dest, 1, 64) = substr(CAST(? AS TEXT), 1, 64)", f.Destination, f.Destination) // as forbear_letters_to has it
+	}
+	if f.State != "" {
+		state := "state"
+		if f.Destination != "" || f.Cause != "" || f.EventID != "" || f.Job != "" || len(f.IDs) > 0 {
+			state = "COALESCE(state, '')" // a plan may read all of a state otherwise
+		}
+		add(state+" = ?", string(f.State))
 	}
 	if len(f.IDs) > 0 {
 		add("id IN (SELECT value FROM {texts} x)", asJSON{f.IDs})
@@ -261,7 +275,7 @@ func scanStat(r *sql.Rows) (s queue.Stat, err error) {
 
 // Stats implements queue.Store.
 func (l *DeadLetters) Stats(ctx context.Context) ([]queue.Stat, error) {
-	return readAll(ctx, l.db, scanStat, `SELECT queue, reason, state, count(*), min(dead_at), max(dead_at) FROM forbear_letters GROUP BY queue, reason, state ORDER BY queue, reason, state`)
+	return readAll(ctx, l.db, scanStat, `SELECT queue, reason, state, count(*), min(dead_at), max(dead_at) FROM forbear_letters GROUP BY state, queue, reason ORDER BY queue, reason, state`)
 }
 
 // Causes implements queue.Store.

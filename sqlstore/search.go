@@ -1,12 +1,14 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -14,11 +16,13 @@ import (
 )
 
 const (
-	// maxLook is how many rows are looked at in one step. What a list asks about has no
-	// index of its own, which each message that is accepted would pay for; and type and
-	// key may be encrypted. While that finds less than a page of messages the search
-	// goes on, in larger steps where they are quick, for lookFor.
+	// maxLook is how many rows are looked at in one step. Most of what a list asks about
+	// has no index of its own, which each message that is accepted would pay for; and type
+	// and key may be encrypted. The search begins with firstLook rows. While that finds
+	// less than a page of messages it goes on, in larger steps where they are quick, for
+	// lookFor.
 	maxLook   = 10_000
+	firstLook = 1_000
 	lookFor   = time.Second
 	quickLook = 50 * time.Millisecond
 	// clockSkew is how far the clocks of those that accept may be apart.
@@ -43,6 +47,9 @@ func (w *Webhooks) Messages(ctx context.Context, f store.MessageFilter, before i
 		}
 		s.top = min(s.top, first)
 	}
+	if err := s.narrow(ctx); err != nil {
+		return page, err
+	}
 	over, err := s.pages(ctx)
 	if err != nil {
 		return page, err
@@ -60,9 +67,10 @@ func (w *Webhooks) Messages(ctx context.Context, f store.MessageFilter, before i
 // pages looks window by window until the page is full, nothing further down can be
 // chosen, which it reports, or the time is over.
 func (s *search) pages(ctx context.Context) (over bool, err error) {
-	for began, size := time.Now(), int64(maxLook); ; {
+	patience := cmp.Or(s.Patience, lookFor)
+	for began, size := time.Now(), int64(firstLook); ; {
 		look := time.Now()
-		if s.ID == "" {
+		if !s.whole() {
 			if err := s.window(ctx, size); err != nil || s.top == 0 {
 				return true, err
 			}
@@ -70,11 +78,13 @@ func (s *search) pages(ctx context.Context) (over bool, err error) {
 		if err := s.find(ctx); err != nil {
 			return false, err
 		}
-		if over, err = s.over(ctx); err != nil || over || s.full() || time.Since(began) > lookFor {
-			return over, err
+		over, err = s.over(ctx)
+		next := time.Since(look) // what the next step may take
+		if next < min(quickLook, patience/4) {
+			size, next = size*2, next*2
 		}
-		if time.Since(look) < quickLook {
-			size *= 2
+		if err != nil || over || s.full() || time.Since(began)+next > patience {
+			return over, err
 		}
 		s.top = s.floor
 	}
@@ -87,8 +97,41 @@ type search struct {
 
 	limit      int
 	floor, top int64
+	few        string // chooses all deliveries of the endpoints and states, few enough for one step
 	found      []store.MessageInfo
 	unreadable int // passed over
+}
+
+// whole reports whether one step looks at all that can be chosen.
+func (s *search) whole() bool { return s.ID != "" || s.few != "" }
+
+// indexed are the states whose deliveries an index finds by their endpoint.
+var indexed = map[string]string{
+	store.StateWaiting: stateWaiting, store.StateHeld: `okey IS NOT NULL AND ` + stateUnfinished + ` AND ` + stateHeld,
+	store.StateDead: stateDead, store.StateCanceled: stateCanceled,
+}
+
+// narrow chooses deliveries by their indexes, where these have all that is asked for and
+// it is not too much.
+func (s *search) narrow(ctx context.Context) error {
+	if s.ID != "" || len(s.Endpoints) == 0 || len(s.States) == 0 {
+		return nil
+	}
+	var parts []string
+	var args []any
+	for _, state := range s.States {
+		condition, ok := indexed[state]
+		if !ok {
+			return nil
+		}
+		parts, args = append(parts, `SELECT id FROM forbear_deliveries WHERE endpoint IN (SELECT value FROM {texts} x) AND `+condition), append(args, asJSON{s.Endpoints})
+	}
+	few, n := strings.Join(parts, ` UNION ALL `), 0
+	err := s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM (SELECT 1 FROM (`+few+`) y LIMIT ?) x`, append(args, maxLook+1)...)
+	if n <= maxLook {
+		s.few = few
+	}
+	return err
 }
 
 // full reports whether the page is.
@@ -132,12 +175,19 @@ func (s *search) find(ctx context.Context) error {
 		FROM forbear_deliveries d WHERE `
 	var args []any
 	where := func(condition string, values ...any) { text, args = text+condition, append(args, values...) }
-	if s.ID != "" {
+	switch {
+	case s.ID != "":
 		where(`d.message_id = ? AND d.id <= ?`, s.ID, s.top)
-	} else {
+	case s.few != "":
+		where(`d.id IN (` + s.few + `) AND d.id <= ?`)
+		for range s.States {
+			args = append(args, asJSON{s.Endpoints})
+		}
+		args = append(args, s.top)
+	default:
 		where(`d.id > ? AND d.id <= ?`, s.floor, s.top)
 	}
-	if len(s.Endpoints) > 0 {
+	if len(s.Endpoints) > 0 && s.few == "" {
 		where(` AND d.endpoint IN (SELECT value FROM {texts} x)`, asJSON{s.Endpoints})
 	}
 	if s.Application != "" {
@@ -215,8 +265,8 @@ func (s *search) add(r *sql.Rows) error {
 
 // over reports whether nothing further down can be chosen.
 func (s *search) over(ctx context.Context) (bool, error) {
-	if s.full() || s.ID != "" || s.floor == 0 || s.Since.IsZero() {
-		return s.ID != "" || s.floor == 0, nil
+	if s.full() || s.whole() || s.floor == 0 || s.Since.IsZero() {
+		return s.whole() || s.floor == 0, nil
 	}
 	// All of a whole window are too old, and not only one that looks older than it is.
 	var latest int64

@@ -45,6 +45,9 @@ const (
 	stateLeased    = `state = ` + string(leased)
 	stateDelivered = `state = ` + string(delivered)
 	stateHeld      = `state = ` + string(held)
+	stateFailed    = `state IN (` + string(dead) + `, ` + string(canceled) + `)` // as forbear_deliveries_failed has it
+	stateDead      = stateFailed + ` AND state = ` + string(dead)
+	stateCanceled  = stateFailed + ` AND state = ` + string(canceled)
 	stateActive    = `state IN (` + string(waiting) + `, ` + string(leased) + `)` // as forbear_deliveries_active has it
 	// stateUnreadable is as forbear_deliveries_unreadable has it: put off unread, and not
 	// claimed since.

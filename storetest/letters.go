@@ -88,6 +88,10 @@ func testFilter(t *testing.T, s Store) {
 	if fmt.Sprint(ids) != "[l0 l2 l4 l6 l8]" {
 		t.Errorf("pages gave %v", ids)
 	}
+	f.Newest, f.After = true, "l6"
+	if page := must(s.List(t.Context(), f))(t); len(page) != 2 || page[0].ID != "l4" || page[1].ID != "l2" {
+		t.Errorf("the newest before l6 are %v", page)
+	}
 	stats := must(s.Stats(t.Context()))(t)
 	if len(stats) != 2 || stats[0].Count != 5 || stats[0].Queue != "orders" || stats[0].Oldest.IsZero() {
 		t.Errorf("stats are %+v", stats)

@@ -47,9 +47,10 @@ type Filter struct {
 	NotJob string `json:"-"`
 
 	// After continues a list behind the letter with this id; letters come
-	// oldest first.
-	After string `json:"after,omitempty"`
-	Limit int    `json:"limit,omitempty"` // default 100, at most 1,000
+	// oldest first, or with Newest newest first.
+	After  string `json:"after,omitempty"`
+	Newest bool   `json:"-"`
+	Limit  int    `json:"limit,omitempty"` // default 100, at most 1,000
 }
 
 // MaxList bounds one page of a list.

@@ -90,6 +90,81 @@ func TestTenantFindsItsOwnInACrowd(t *testing.T) {
 	})
 }
 
+// A search that has no patience looks at one step of the rows, and says where it goes on.
+// What an index has is found at once: few of many, by their endpoint and state.
+func TestSearchInSteps(t *testing.T) {
+	outboxApps(t, func(t *testing.T, s outboxApp) {
+		for _, id := range []string{"first", "second"} {
+			if _, err := s.store.Accept(t.Context(), []webhook.Message{{ID: id, Endpoints: []string{"mine"}, Type: "rare", Body: []byte("{}")}}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.db.DeadLetters().Put(t.Context(), deadletter.Letter{ID: "first", Queue: webhook.Queue, Destination: "mine", EventID: "first", Reason: "exhausted"}); err != nil {
+			t.Fatal(err)
+		}
+		s.crowded(t, 2500)
+		look := func(f store.MessageFilter) (ids []string, pages int) {
+			for before := int64(0); ; {
+				page, err := s.store.Messages(t.Context(), f, before, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pages++
+				for _, m := range page.Messages {
+					ids = append(ids, m.ID)
+				}
+				if before = page.Next; before == 0 {
+					return ids, pages
+				}
+			}
+		}
+		all := store.MessageFilter{Endpoints: []string{"mine"}, Patience: 1}
+		if ids, pages := look(all); fmt.Sprint(ids) != "[second first]" || pages != 3 {
+			t.Errorf("without an index: %v on %d pages, want 3", ids, pages)
+		}
+		for states, want := range map[string]string{"waiting": "[second first]", "waiting dead": "[second first]", "dead": "[]", "dead canceled": "[]", "held": "[]"} {
+			all.States = strings.Fields(states)
+			if ids, pages := look(all); fmt.Sprint(ids) != want || pages != 1 {
+				t.Errorf("%s: %v on %d pages, want %s on one", states, ids, pages, want)
+			}
+		}
+		if _, err := s.store.Cancel(t.Context(), []int64{1}, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		all.States = []string{"canceled", "waiting"}
+		all.Type = "rare"
+		if ids, pages := look(all); fmt.Sprint(ids) != "[second first]" || pages != 1 {
+			t.Errorf("canceled or waiting: %v on %d pages", ids, pages)
+		}
+	})
+}
+
+// Each list of dead letters that the console asks for is found by an index.
+func TestLettersAreFoundByIndexes(t *testing.T) {
+	outboxApps(t, func(t *testing.T, s outboxApp) {
+		if _, err := s.store.Accept(t.Context(), []webhook.Message{{ID: "first", Endpoints: []string{"mine"}, Body: []byte("{}")}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.db.DeadLetters().Put(t.Context(), deadletter.Letter{ID: "first", Queue: webhook.Queue, Destination: "mine", EventID: "first", Reason: "exhausted"}); err != nil {
+			t.Fatal(err)
+		}
+		s.crowded(t, 2500)
+		explain := "EXPLAIN "
+		if s.box.SQLite {
+			explain = "EXPLAIN QUERY PLAN "
+		}
+		for condition, want := range map[string]string{
+			`dest = 'mine' AND substr(dest, 1, 64) = substr(CAST('mine' AS TEXT), 1, 64) AND COALESCE(state, '') = 'dead'`: "forbear_letters_to",
+			`cause = 'none' AND COALESCE(state, '') = 'dead'`:                                                              "forbear_letters_cause",
+			`reason = 'none' AND state = 'dead'`:                                                                           "forbear_letters_reason",
+		} {
+			if plan := s.plan(t, explain+`SELECT seq FROM forbear_letters WHERE 1 = 1 AND `+condition+` ORDER BY seq LIMIT 100`); !strings.Contains(plan, want) {
+				t.Errorf("%s: by %s, want %s", condition, plan, want)
+			}
+		}
+	})
+}
+
 // plan returns what EXPLAIN says of a statement.
 func (s outboxApp) plan(t *testing.T, text string) string {
 	t.Helper()

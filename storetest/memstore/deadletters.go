@@ -98,8 +98,12 @@ func (m *Store) List(_ context.Context, f queue.Filter) (list []deadletter.Lette
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// Letters are in the order of their arrival, which is that of the list.
-	behind := f.After == ""
-	for _, l := range m.letters {
+	behind, letters := f.After == "", m.letters
+	if f.Newest {
+		letters = slices.Clone(letters)
+		slices.Reverse(letters)
+	}
+	for _, l := range letters {
 		if behind && chosen(&f, l) && len(list) < cmp.Or(f.Limit, 100) {
 			list = append(list, *l)
 		}

@@ -72,6 +72,8 @@ type MessageFilter struct {
 	States      []string  `json:"state,omitempty"`
 	Since       time.Time `json:"since,omitzero"` // when it was accepted
 	Until       time.Time `json:"until,omitzero"` // exclusive
+	// Patience is about how long a page is looked for. 0 means a second.
+	Patience time.Duration `json:"-"`
 }
 
 // IsZero reports whether f chooses everything.
