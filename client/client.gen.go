@@ -21,6 +21,13 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for CallerScope.
+const (
+	CallerScopeAdmin       CallerScope = "admin"
+	CallerScopeApplication CallerScope = "application"
+	CallerScopeReadOnly    CallerScope = "read-only"
+)
+
 // Defines values for DeliveryState.
 const (
 	DeliveryStateCanceled  DeliveryState = "canceled"
@@ -34,9 +41,9 @@ const (
 
 // Defines values for EndpointDisabledBy.
 const (
-	Forbear  EndpointDisabledBy = "forbear"
-	Operator EndpointDisabledBy = "operator"
-	Tenant   EndpointDisabledBy = "tenant"
+	EndpointDisabledByForbear  EndpointDisabledBy = "forbear"
+	EndpointDisabledByOperator EndpointDisabledBy = "operator"
+	EndpointDisabledByTenant   EndpointDisabledBy = "tenant"
 )
 
 // Defines values for EndpointFormat.
@@ -61,6 +68,13 @@ const (
 	EndpointPatchFormatLessThanNil       EndpointPatchFormat = "<nil>"
 )
 
+// Defines values for EndpointStatsDisabledBy.
+const (
+	EndpointStatsDisabledByForbear  EndpointStatsDisabledBy = "forbear"
+	EndpointStatsDisabledByOperator EndpointStatsDisabledBy = "operator"
+	EndpointStatsDisabledByTenant   EndpointStatsDisabledBy = "tenant"
+)
+
 // Defines values for EndpointStatsState.
 const (
 	EndpointStatsStateDisabled EndpointStatsState = "disabled"
@@ -73,6 +87,14 @@ const (
 	FilterStateDiscarded FilterState = "discarded"
 	FilterStateRedriving FilterState = "redriving"
 	FilterStateResolved  FilterState = "resolved"
+)
+
+// Defines values for KeyState.
+const (
+	KeyStateCompleted KeyState = "completed"
+	KeyStateHeld      KeyState = "held"
+	KeyStateReleased  KeyState = "released"
+	KeyStateStarted   KeyState = "started"
 )
 
 // Defines values for LetterState.
@@ -238,9 +260,23 @@ const (
 	ExportDeadLettersParamsStateResolved  ExportDeadLettersParamsState = "resolved"
 )
 
+// Defines values for ListEndpointsParamsState.
+const (
+	ListEndpointsParamsStateDisabled ListEndpointsParamsState = "disabled"
+	ListEndpointsParamsStateEnabled  ListEndpointsParamsState = "enabled"
+)
+
 // Defines values for PutEndpointParamsIfNoneMatch.
 const (
 	PutEndpointParamsIfNoneMatchAsterisk PutEndpointParamsIfNoneMatch = "*"
+)
+
+// Defines values for ListKeysParamsState.
+const (
+	ListKeysParamsStateCompleted ListKeysParamsState = "completed"
+	ListKeysParamsStateHeld      ListKeysParamsState = "held"
+	ListKeysParamsStateReleased  ListKeysParamsState = "released"
+	ListKeysParamsStateStarted   ListKeysParamsState = "started"
 )
 
 // Defines values for ListMessagesParamsState.
@@ -252,6 +288,12 @@ const (
 	ListMessagesParamsStateHeld      ListMessagesParamsState = "held"
 	ListMessagesParamsStateSending   ListMessagesParamsState = "sending"
 	ListMessagesParamsStateWaiting   ListMessagesParamsState = "waiting"
+)
+
+// Defines values for ListStatsParamsState.
+const (
+	ListStatsParamsStateDisabled ListStatsParamsState = "disabled"
+	ListStatsParamsStateEnabled  ListStatsParamsState = "enabled"
 )
 
 // Accepted defines model for Accepted.
@@ -430,6 +472,20 @@ type Auth struct {
 	TokenURL     string   `json:"token_url,omitempty,omitzero"`
 }
 
+// Caller defines model for Caller.
+type Caller struct {
+	// Application only for this application
+	Application string    `json:"application,omitempty,omitzero"`
+	Expires     time.Time `json:"expires,omitempty,omitzero"`
+
+	// Name the name in the audit trail
+	Name  string      `json:"name"`
+	Scope CallerScope `json:"scope"`
+}
+
+// CallerScope defines model for Caller.Scope.
+type CallerScope string
+
 // CauseStat defines model for CauseStat.
 type CauseStat struct {
 	// Cause empty for letters of older versions
@@ -596,11 +652,17 @@ type EndpointStats struct {
 	Capped bool `json:"capped,omitempty,omitzero"`
 
 	// DeadLetters in state dead
-	DeadLetters int    `json:"dead_letters"`
-	Endpoint    string `json:"endpoint"`
+	DeadLetters int `json:"dead_letters"`
+
+	// DisabledBy who disabled it
+	DisabledBy EndpointStatsDisabledBy `json:"disabled_by,omitempty,omitzero"`
+	Endpoint   string                  `json:"endpoint"`
 
 	// Error why the configuration cannot be read
 	Error string `json:"error,omitempty,omitzero"`
+
+	// FailingSince since when no attempt has succeeded
+	FailingSince time.Time `json:"failing_since,omitempty,omitzero"`
 
 	// Held behind an earlier message of the same key
 	Held int `json:"held"`
@@ -611,15 +673,24 @@ type EndpointStats struct {
 	// LastHour Attempts that processes have reported, a few seconds late.
 	LastHour AttemptStats `json:"last_hour"`
 
+	// NextAttempt when the first waiting message is due
+	NextAttempt time.Time `json:"next_attempt,omitempty,omitzero"`
+
 	// OldestAge how long the oldest due message has been due; 0s without one
 	OldestAge Duration `json:"oldest_age"`
 
 	// Process The view of the process that responds.
 	Process ProcessStats `json:"process"`
 
+	// Reason why it is disabled
+	Reason string `json:"reason,omitempty,omitzero"`
+
 	// Sending current attempts
-	Sending int                `json:"sending"`
-	State   EndpointStatsState `json:"state"`
+	Sending int `json:"sending"`
+
+	// Since since when it is in this state
+	Since time.Time          `json:"since,omitempty,omitzero"`
+	State EndpointStatsState `json:"state"`
 
 	// Unreadable due messages that wait because processes lack their encryption key
 	Unreadable int `json:"unreadable,omitempty,omitzero"`
@@ -627,6 +698,9 @@ type EndpointStats struct {
 	// Waiting until they are due
 	Waiting int `json:"waiting"`
 }
+
+// EndpointStatsDisabledBy who disabled it
+type EndpointStatsDisabledBy string
 
 // EndpointStatsState defines model for EndpointStats.State.
 type EndpointStatsState string
@@ -668,6 +742,18 @@ type Filter struct {
 // FilterState defines model for Filter.State.
 type FilterState string
 
+// FindKey defines model for FindKey.
+type FindKey struct {
+	// Key the key as the customer has it, or the id of an event
+	Key string `json:"key"`
+
+	// Scope only in this scope
+	Scope string `json:"scope,omitempty,omitzero"`
+
+	// Source the key is the id of an event of this source
+	Source string `json:"source,omitempty,omitzero"`
+}
+
 // Header defines model for Header.
 type Header struct {
 	Name  string `json:"name"`
@@ -682,6 +768,66 @@ type Health struct {
 	LastFailure time.Time `json:"last_failure,omitempty,omitzero"`
 	LastSuccess time.Time `json:"last_success,omitempty,omitzero"`
 	Name        string    `json:"name"`
+}
+
+// Instance defines model for Instance.
+type Instance struct {
+	// Console the address of its console; empty: none
+	Console string    `json:"console"`
+	Name    string    `json:"name"`
+	SeenAt  time.Time `json:"seen_at,omitempty,omitzero"`
+
+	// Self this process
+	Self    bool   `json:"self,omitempty,omitzero"`
+	Version string `json:"version"`
+}
+
+// Instances defines model for Instances.
+type Instances struct {
+	Instances []Instance `json:"instances"`
+}
+
+// Key defines model for Key.
+type Key struct {
+	// Attempt claims since the record was fresh
+	Attempt   int       `json:"attempt"`
+	Completed time.Time `json:"completed,omitempty,omitzero"`
+	Created   time.Time `json:"created"`
+	Expires   time.Time `json:"expires"`
+
+	// Fence the number of the run
+	Fence int64 `json:"fence"`
+
+	// Headers the names of the response's headers
+	Headers []string `json:"headers,omitempty,omitzero"`
+
+	// Key a digest of the key
+	Key      string    `json:"key"`
+	LeaseEnd time.Time `json:"lease_end,omitempty,omitzero"`
+
+	// Note why it is held, or who settled it
+	Note string `json:"note,omitempty,omitzero"`
+
+	// Operation the method and path, or what ran
+	Operation string `json:"operation"`
+
+	// Scope whose key it is
+	Scope string   `json:"scope"`
+	State KeyState `json:"state"`
+
+	// Status of the response
+	Status int `json:"status,omitempty,omitzero"`
+}
+
+// KeyState defines model for Key.State.
+type KeyState string
+
+// Keys defines model for Keys.
+type Keys struct {
+	Keys []Key `json:"keys"`
+
+	// Next pass it as after to get the next page; empty on the last page
+	Next string `json:"next"`
 }
 
 // Letter defines model for Letter.
@@ -1290,6 +1436,34 @@ type Rotate struct {
 	Overlap Duration `json:"overlap,omitempty,omitzero"`
 }
 
+// SettleKey Either done or undone.
+type SettleKey struct {
+	// Done What duplicates get. A body needs a Content-Type; an event has neither headers nor a body.
+	Done SettledResponse `json:"done,omitempty,omitzero"`
+
+	// Fence only the run of this number; 0: any
+	Fence int64 `json:"fence,omitempty,omitzero"`
+
+	// Key the digest
+	Key   string `json:"key"`
+	Scope string `json:"scope"`
+
+	// Undone it did not happen: the next duplicate runs
+	Undone bool `json:"undone,omitempty,omitzero"`
+
+	// Why the reason, for the audit trail
+	Why string `json:"why"`
+}
+
+// SettledResponse What duplicates get. A body needs a Content-Type; an event has neither headers nor a body.
+type SettledResponse struct {
+	BodyBase64 []byte   `json:"body_base64,omitempty,omitzero"`
+	Headers    []Header `json:"headers,omitempty,omitzero"`
+
+	// Status 200 to 499
+	Status int `json:"status"`
+}
+
 // Stats defines model for Stats.
 type Stats struct {
 	Stats []struct {
@@ -1459,6 +1633,9 @@ type ListDeadLettersParams struct {
 	Since       *time.Time                  `form:"since,omitempty" json:"since,omitempty"`
 	Until       *time.Time                  `form:"until,omitempty" json:"until,omitempty"`
 
+	// Newest newest first
+	Newest *bool `form:"newest,omitempty" json:"newest,omitempty"`
+
 	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
@@ -1505,12 +1682,21 @@ type ListEndpointsParams struct {
 	// Application only of this application
 	Application *string `form:"application,omitempty" json:"application,omitempty"`
 
+	// State only in this state
+	State *ListEndpointsParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Q a part of the id or the URL, at most 200 bytes; upper and lower case are alike
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
 	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
+
+// ListEndpointsParamsState defines parameters for ListEndpoints.
+type ListEndpointsParamsState string
 
 // DeleteEndpointParams defines parameters for DeleteEndpoint.
 type DeleteEndpointParams struct {
@@ -1535,6 +1721,27 @@ type PutEndpointParams struct {
 
 // PutEndpointParamsIfNoneMatch defines parameters for PutEndpoint.
 type PutEndpointParamsIfNoneMatch string
+
+// ListKeysParams defines parameters for ListKeys.
+type ListKeysParams struct {
+	// State held: the outcome is unknown
+	State *ListKeysParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Scope only of this scope
+	Scope *string `form:"scope,omitempty" json:"scope,omitempty"`
+
+	// Key only of this digest
+	Key *string `form:"key,omitempty" json:"key,omitempty"`
+
+	// After next of the previous page
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit items in a page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListKeysParamsState defines parameters for ListKeys.
+type ListKeysParamsState string
 
 // ListMessagesParams defines parameters for ListMessages.
 type ListMessagesParams struct {
@@ -1561,6 +1768,9 @@ type ListMessagesParams struct {
 
 	// Until accepted before this time
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Patience how long to look for a page: 10ms to 1s
+	Patience *Duration `form:"patience,omitempty" json:"patience,omitempty"`
 
 	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
@@ -1595,12 +1805,21 @@ type ListStatsParams struct {
 	// Application only of this application
 	Application *string `form:"application,omitempty" json:"application,omitempty"`
 
+	// State only in this state
+	State *ListStatsParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Q a part of the id or the URL, at most 200 bytes; upper and lower case are alike
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
 	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
+
+// ListStatsParamsState defines parameters for ListStats.
+type ListStatsParamsState string
 
 // ListTokensParams defines parameters for ListTokens.
 type ListTokensParams struct {
@@ -1646,6 +1865,12 @@ type RotateEndpointSecretsJSONRequestBody = Rotate
 
 // TestEndpointJSONRequestBody defines body for TestEndpoint for application/json ContentType.
 type TestEndpointJSONRequestBody = TestMessage
+
+// FindKeysJSONRequestBody defines body for FindKeys for application/json ContentType.
+type FindKeysJSONRequestBody = FindKey
+
+// SettleKeyJSONRequestBody defines body for SettleKey for application/json ContentType.
+type SettleKeyJSONRequestBody = SettleKey
 
 // AcceptMessageJSONRequestBody defines body for AcceptMessage for application/json ContentType.
 type AcceptMessageJSONRequestBody = NewMessage
@@ -2115,9 +2340,9 @@ type ListDeadLettersResponse struct {
 	JSON200 *Letters
 }
 
-// ListDeadLettersWithResponse List dead letters, oldest first, masked
+// ListDeadLettersWithResponse List dead letters, masked
 //
-// next is the id of the last one.
+// Oldest first, or newest first. next is the id of the last one.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2136,6 +2361,7 @@ func (c *ClientWithResponses) ListDeadLettersWithResponse(ctx context.Context, p
 		q.inQuery("form", true, "state", params.State, "string", "")
 		q.inQuery("form", true, "since", params.Since, "string", "date-time")
 		q.inQuery("form", true, "until", params.Until, "string", "date-time")
+		q.inQuery("form", true, "newest", params.Newest, "boolean", "")
 		q.inQuery("form", true, "after", params.After, "string", "")
 		q.inQuery("form", true, "limit", params.Limit, "integer", "")
 	}
@@ -2300,7 +2526,7 @@ type ListEndpointsResponse struct {
 
 // ListEndpointsWithResponse List endpoints, secrets masked
 //
-// From the store, so all processes show the same.
+// From the store, so all processes show the same. With q, a page may be short or empty and still have a next: continue until next is empty.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2310,6 +2536,8 @@ func (c *ClientWithResponses) ListEndpointsWithResponse(ctx context.Context, par
 	q.path = "/v1/endpoints"
 	if params != nil {
 		q.inQuery("form", true, "application", params.Application, "string", "")
+		q.inQuery("form", true, "state", params.State, "string", "")
+		q.inQuery("form", true, "q", params.Q, "string", "")
 		q.inQuery("form", true, "limit", params.Limit, "integer", "")
 		q.inQuery("form", true, "after", params.After, "string", "")
 	}
@@ -2639,6 +2867,117 @@ func (c *ClientWithResponses) TestAndEnableEndpointWithResponse(ctx context.Cont
 	return &r, nil
 }
 
+// ListInstancesResponse is the response of ListInstances.
+type ListInstancesResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Instances
+}
+
+// ListInstancesWithResponse List the processes that share the database
+//
+// Each is listed until about two minutes after it was last seen. Of a process of an earlier version there is the name alone, while an endpoint has a rate.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/instances (the `ListInstances` operationId).
+func (c *ClientWithResponses) ListInstancesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListInstancesResponse, error) {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/instances"
+	var r ListInstancesResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// ListKeysResponse is the response of ListKeys.
+type ListKeysResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Keys
+}
+
+// ListKeysWithResponse List idempotency records
+//
+// Ordered by scope and key. The keys are digests; responses are shown without values and bodies.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/keys (the `ListKeys` operationId).
+func (c *ClientWithResponses) ListKeysWithResponse(ctx context.Context, params *ListKeysParams, reqEditors ...RequestEditorFn) (*ListKeysResponse, error) {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/keys"
+	if params != nil {
+		q.inQuery("form", true, "state", params.State, "string", "")
+		q.inQuery("form", true, "scope", params.Scope, "string", "")
+		q.inQuery("form", true, "key", params.Key, "string", "")
+		q.inQuery("form", true, "after", params.After, "string", "")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+	}
+	var r ListKeysResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// FindKeysResponse is the response of FindKeys.
+type FindKeysResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Keys
+}
+
+// FindKeysWithResponse Find the records of a customer's key
+//
+// In all scopes, or in one. The key is neither stored nor logged.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/keys/find (the `FindKeys` operationId).
+func (c *ClientWithResponses) FindKeysWithResponse(ctx context.Context, body FindKeysJSONRequestBody, reqEditors ...RequestEditorFn) (*FindKeysResponse, error) {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/keys/find"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r FindKeysResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// SettleKeyResponse is the response of SettleKey.
+type SettleKeyResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Key
+}
+
+// SettleKeyWithResponse Settle a record whose outcome is unknown
+//
+// Check in the service first whether the work was done. With done, duplicates get that response; with undone, the next duplicate runs. The audit entry is written first.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/keys/settle (the `SettleKey` operationId).
+func (c *ClientWithResponses) SettleKeyWithResponse(ctx context.Context, body SettleKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*SettleKeyResponse, error) {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/keys/settle"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r SettleKeyResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
 // ListMessagesResponse is the response of ListMessages.
 type ListMessagesResponse struct {
 	response
@@ -2665,6 +3004,7 @@ func (c *ClientWithResponses) ListMessagesWithResponse(ctx context.Context, para
 		q.inQuery("form", true, "state", params.State, "array", "")
 		q.inQuery("form", true, "since", params.Since, "string", "date-time")
 		q.inQuery("form", true, "until", params.Until, "string", "date-time")
+		q.inQuery("form", true, "patience", params.Patience, "", "")
 		q.inQuery("form", true, "limit", params.Limit, "integer", "")
 		q.inQuery("form", true, "after", params.After, "string", "")
 	}
@@ -3084,7 +3424,7 @@ type ListStatsResponse struct {
 
 // ListStatsWithResponse Statistics of the outbox and all endpoints
 //
-// Ordered by id.
+// Ordered by id. With q, a page may be short or empty and still have a next: continue until next is empty.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -3094,10 +3434,37 @@ func (c *ClientWithResponses) ListStatsWithResponse(ctx context.Context, params 
 	q.path = "/v1/stats"
 	if params != nil {
 		q.inQuery("form", true, "application", params.Application, "string", "")
+		q.inQuery("form", true, "state", params.State, "string", "")
+		q.inQuery("form", true, "q", params.Q, "string", "")
 		q.inQuery("form", true, "limit", params.Limit, "integer", "")
 		q.inQuery("form", true, "after", params.After, "string", "")
 	}
 	var r ListStatsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// ShowCallerResponse is the response of ShowCaller.
+type ShowCallerResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Caller
+}
+
+// ShowCallerWithResponse Show who the caller is
+//
+// Of the token that the request brings. Where none is required and none is sent, name is empty and scope is admin.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/token (the `ShowCaller` operationId).
+func (c *ClientWithResponses) ShowCallerWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ShowCallerResponse, error) {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/token"
+	var r ShowCallerResponse
 	fields := map[int]any{200: &r.JSON200}
 	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -201,22 +203,54 @@ func (w *Webhooks) Endpoint(ctx context.Context, id string) (webhook.Endpoint, e
 
 // Endpoints implements store.Store.
 func (w *Webhooks) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
-	return w.EndpointPage(ctx, "", "", math.MaxInt32)
+	list, _, err := w.EndpointPage(ctx, store.EndpointFilter{}, "", math.MaxInt32)
+	return list, err
 }
 
-// EndpointPage returns up to limit endpoints in the order of their ids, from the one
-// behind after on: those of an application, or all for "".
-func (w *Webhooks) EndpointPage(ctx context.Context, application, after string, limit int) ([]webhook.Endpoint, error) {
-	condition, args := ` WHERE e.deleted IS NULL AND e.id > ?`, []any{after}
-	if application != "" {
-		condition, args = condition+` AND e.application = ?`, append(args, application)
+// EndpointPage returns up to limit endpoints that a filter chooses, in the order of their
+// ids, from the one behind after on, and where the next page begins: "" when this was the
+// last. With a text it looks for a bounded time: a page may be short when there is a next.
+func (w *Webhooks) EndpointPage(ctx context.Context, f store.EndpointFilter, after string, limit int) (list []webhook.Endpoint, next string, err error) {
+	text, args := selectEndpoints+` WHERE e.deleted IS NULL AND e.id > ?`, []any{after}
+	where := func(condition string, values ...any) { text, args = text+condition, append(args, values...) }
+	if f.Application != "" {
+		where(` AND e.application = ?`, f.Application)
 	}
-	rows, err := w.endpointRows(ctx, condition+` ORDER BY e.id LIMIT ?`, append(args, limit)...)
-	list := make([]webhook.Endpoint, len(rows))
-	for i := range rows {
-		list[i] = rows[i].Endpoint
+	if f.State != "" {
+		where(` AND e.state = ?`, string(f.State))
 	}
-	return list, err
+	if f.Text != "" {
+		// What is encrypted is compared here; the rest is chosen roughly, by its JSON.
+		quoted, err := json.Marshal(strings.ToLower(f.Text))
+		if err != nil {
+			return nil, "", err
+		}
+		where(` AND (e.spec LIKE ? OR replace(lower(e.id), ?, '') <> lower(e.id) OR replace(lower(e.spec), ?, '') <> lower(e.spec))`,
+			sealedText+"%", strings.ToLower(f.Text), string(quoted[1:len(quoted)-1]))
+	}
+	where(` ORDER BY e.id`)
+	if f.Text == "" {
+		where(` LIMIT ?`, limit)
+	}
+	began := time.Now()
+	err = w.db.each(ctx, func(r *sql.Rows) error {
+		row, err := w.db.scanEndpoint(r)
+		if err != nil {
+			return err
+		}
+		if f.Chooses(&row.Endpoint) {
+			list = append(list, row.Endpoint)
+		}
+		if len(list) == limit || f.Text != "" && time.Since(began) > lookFor {
+			next = row.ID
+			return errFull
+		}
+		return nil
+	}, text, args...)
+	if errors.Is(err, errFull) {
+		err = nil
+	}
+	return list, next, err
 }
 
 // EndpointStates returns the state of each endpoint by its id. It reads no

@@ -45,7 +45,7 @@ const backlogs = `SELECT e.value,
 	(SELECT count(*) FROM (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = e.value AND d.okey IS NOT NULL AND d.` + stateUnfinished + ` AND d.` + stateHeld + ` LIMIT ?) x),
 	(SELECT count(*) FROM (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = e.value AND ` + stateUnreadable + ` LIMIT ?) x),
 	(SELECT count(*) FROM (SELECT 1 FROM forbear_letters l WHERE substr(l.dest, 1, 64) = e.value AND l.` + letterDead + ` LIMIT ?) x),
-	COALESCE({t} - (SELECT min(d.due) FROM forbear_deliveries d WHERE d.endpoint = e.value AND d.` + stateWaiting + `), 0)
+	COALESCE((SELECT min(d.due) FROM forbear_deliveries d WHERE d.endpoint = e.value AND d.` + stateWaiting + `), 0), {t}
 	FROM {texts} e`
 
 // EndpointStats returns how endpoints fare, in the order of their ids in the call.
@@ -59,11 +59,13 @@ func (w *Webhooks) EndpointStats(ctx context.Context, endpoints []string, most i
 	err := w.db.each(ctx, func(r *sql.Rows) error {
 		var id string
 		var s store.EndpointStats
-		var age int64
-		if err := r.Scan(&id, &s.Waiting, &s.Held, &s.Unreadable, &s.DeadLetters, &age); err != nil {
+		var due, now int64
+		if err := r.Scan(&id, &s.Waiting, &s.Held, &s.Unreadable, &s.DeadLetters, &due, &now); err != nil {
 			return err
 		}
-		s.Endpoint, s.OldestAge = id, max(time.Duration(age)*time.Microsecond, 0)
+		if s.Endpoint, s.NextAttempt = id, at(due); due > 0 {
+			s.OldestAge = max(at(now).Sub(s.NextAttempt), 0)
+		}
 		s.Capped = max(s.Waiting, s.Held, s.DeadLetters) >= most
 		*index[id] = s
 		return nil

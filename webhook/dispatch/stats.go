@@ -24,6 +24,9 @@ func (d *Dispatcher) Stats() Stats {
 	return Stats{c.accepted.Load(), c.delivered.Load(), c.failed.Load(), c.postponed.Load(), c.dead.Load()}
 }
 
+// Owner returns the name of this process in leases and histories.
+func (d *Dispatcher) Owner() string { return d.cfg.Owner }
+
 // LaneStats is what this process alone knows of an endpoint.
 type LaneStats struct {
 	Breaker     string  `json:"breaker"`      // closed, open or half-open

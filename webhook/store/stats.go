@@ -1,6 +1,11 @@
 package store
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
 
 // AttemptStats sums up the attempts to an endpoint since a time.
 type AttemptStats struct {
@@ -50,6 +55,20 @@ func (c *Counts) within(total int64, share float64) time.Duration {
 	return c.Longest
 }
 
+// EndpointFilter chooses endpoints. An empty field chooses all.
+type EndpointFilter struct {
+	Application string
+	State       webhook.EndpointState
+	Text        string // a part of the id or the URL; case does not count
+}
+
+// Chooses reports whether the filter's Text is in the id or the URL of an endpoint. One
+// that cannot be read has its id alone.
+func (f EndpointFilter) Chooses(e *webhook.Endpoint) bool {
+	text := strings.ToLower(f.Text)
+	return strings.Contains(strings.ToLower(e.ID), text) || strings.Contains(strings.ToLower(e.URL), text)
+}
+
 // EndpointStats is the state of an endpoint as the store knows it: any process has the
 // same. Attempts are those that processes have reported, which lags by some seconds.
 type EndpointStats struct {
@@ -63,8 +82,10 @@ type EndpointStats struct {
 	// could not read them: it lacked the key that they are encrypted under.
 	Unreadable int `json:"unreadable,omitempty"`
 	// OldestAge is how long the first that is due has been due; 0: none is.
-	OldestAge   time.Duration `json:"oldest_age"`
-	DeadLetters int           `json:"dead_letters"`
+	OldestAge time.Duration `json:"oldest_age"`
+	// NextAttempt is when the first that waits is due; zero: none waits.
+	NextAttempt time.Time `json:"next_attempt,omitzero"`
+	DeadLetters int       `json:"dead_letters"`
 	// Capped says that one of the numbers is the most that was counted.
 	Capped bool         `json:"capped,omitempty"`
 	Hour   AttemptStats `json:"last_hour"`

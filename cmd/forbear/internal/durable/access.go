@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // caller makes a request. The zero value is a caller on this very machine that needed no
@@ -178,7 +179,7 @@ func (s *Service) owns(ctx context.Context, c caller, endpoint string) error {
 // named, or all of them when none is. Of others it says nothing, as of those that there
 // are not.
 func (s *Service) ownEndpoints(ctx context.Context, c caller, named []string) (own []string, err error) {
-	list, err := s.DB.Webhooks().EndpointPage(ctx, c.Application, "", maxPage) // none has more
+	list, _, err := s.DB.Webhooks().EndpointPage(ctx, store.EndpointFilter{Application: c.Application}, "", maxPage) // none has more
 	for _, e := range list {
 		if len(named) == 0 || slices.Contains(named, e.ID) {
 			own = append(own, e.ID)

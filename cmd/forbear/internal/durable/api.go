@@ -71,6 +71,7 @@ func (s *Service) routes() []route {
 		{"PATCH", "/v1/applications/{id}", operators, application.patch},
 		{"DELETE", "/v1/applications/{id}", operators, application.delete},
 		{"POST", "/v1/applications/{id}/secrets/rotate", tenants, mayTake(application.rotated)},
+		{"GET", "/v1/token", tenants, s.showCaller},
 		{"GET", "/v1/tokens", operators, s.listTokens},
 		{"POST", "/v1/tokens", operators, takes(s.postToken)},
 		{"DELETE", "/v1/tokens/{name}", operators, s.revokeToken},
@@ -90,6 +91,10 @@ func (s *Service) routes() []route {
 		{"GET", "/v1/alerts/health", operators, s.alertHealth},
 		{"POST", "/v1/alerts/test", operators, s.testAlerts},
 		{"GET", "/v1/audit", operators, s.listAudit},
+		{"GET", "/v1/keys", operators, s.listKeys},
+		{"POST", "/v1/keys/find", operators, takes(s.findKeys)},
+		{"POST", "/v1/keys/settle", operators, takes(s.settleKey)},
+		{"GET", "/v1/instances", operators, s.listInstances},
 		{"GET", "/v1/openapi.json", tenants, func(*http.Request) (int, any, error) { return http.StatusOK, json.RawMessage(openAPI), nil }},
 	}
 }

@@ -54,19 +54,14 @@ func (s *Service) audit(r *http.Request, action, target, detail string) {
 }
 
 // reveal reports whether payloads and credentials may be shown. That is recorded
-// before anything is shown; when it cannot be recorded, nothing is shown. A
-// value other than true or false is an error: "reveal=1" that is taken for no would
-// look like a masked payload.
+// before anything is shown; when it cannot be recorded, nothing is shown.
 func (s *Service) reveal(r *http.Request, target string) (bool, error) {
-	switch v := r.URL.Query().Get("reveal"); v {
-	case "", "false":
-		return false, nil
-	case "true":
-		if c := callerOf(r); c.Scope == sqlstore.ScopeReadOnly {
-			return false, fmt.Errorf("%w: the token %q cannot reveal payloads: use one of scope application or admin", errForbidden, c.Name)
-		}
-		return true, s.DB.DeadLetters().Audit(r.Context(), queue.Entry{Who: actor(r), Action: "reveal", Target: target})
-	default:
-		return false, fmt.Errorf("%w: reveal: want true or false, got %.20q", errBadRequest, v)
+	shown, err := boolOf(r.URL.Query(), "reveal")
+	if err != nil || !shown {
+		return false, err
 	}
+	if c := callerOf(r); c.Scope == sqlstore.ScopeReadOnly {
+		return false, fmt.Errorf("%w: the token %q cannot reveal payloads: use one of scope application or admin", errForbidden, c.Name)
+	}
+	return true, s.DB.DeadLetters().Audit(r.Context(), queue.Entry{Who: actor(r), Action: "reveal", Target: target})
 }

@@ -10,7 +10,7 @@
 //   - response.go, encode.go: what a response says, and whose fault an error is
 //   - patch.go, write.go: what several resources share
 //   - a file for each resource: messages, endpoints, applications, letters, redrives, stats,
-//     audit with alerts
+//     audit with alerts, keys, instances
 //   - collector.go: metrics
 package durable
 
@@ -59,7 +59,12 @@ type Options struct {
 	// Beside says that a process of a former version works on the database, which
 	// must not be changed under it.
 	Beside bool
-	Logger *slog.Logger
+	// Instance is what the other processes on the database, and their consoles, show of
+	// this one: the name (default: its owner in leases, with the host's name), the address of its
+	// console as a browser reaches it ("" where it has none), and forbear's version. Owner and
+	// Seen are set here.
+	Instance sqlstore.Instance
+	Logger   *slog.Logger
 	// Wrap goes around the transport of the attempts, for traces.
 	Wrap      func(http.RoundTripper) http.RoundTripper
 	Transport http.RoundTripper // for tests
@@ -88,6 +93,7 @@ type Service struct {
 	refusals  refusals
 	retention *queue.Retention
 	path      string
+	instance  sqlstore.Instance
 	// maxRequest bounds a request to the API, in bytes.
 	maxRequest int64
 	log        *slog.Logger
@@ -123,7 +129,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	}
 	s := &Service{
 		DB: db, tokens: tokenCache{store: db.Tokens(), log: o.Logger}, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload),
-		admission: newAdmission(db.Readers()), deadlines: deadlines{idle: standstill, whole: bodyTime},
+		admission: newAdmission(db.Readers()), deadlines: deadlines{idle: standstill, whole: bodyTime}, instance: o.Instance,
 	}
 	if o.Open && o.Token == "" {
 		if some, err := s.tokens.any(ctx); err != nil || !some {
@@ -150,6 +156,8 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.instance.Owner = s.Dispatcher.Owner()
+	s.instance.Name = cmp.Or(s.instance.Name, s.instance.Owner)
 	if err := s.Dispatcher.Load(ctx); err != nil {
 		return nil, err
 	}
@@ -181,6 +189,7 @@ func (s *Service) Run(ctx context.Context) error {
 	wg.Go(func() { s.Redriver.Run(ctx) })
 	wg.Go(func() { s.Alerter.Run(ctx) })
 	wg.Go(func() { s.retention.Run(ctx) })
+	wg.Go(func() { s.beSeen(ctx) })
 	err := s.Dispatcher.Run(ctx)
 	wg.Wait()
 	return err

@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // listEndpoints lists endpoints in the order of their ids; their secrets are
@@ -26,6 +27,12 @@ func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
 	return http.StatusOK, map[string]any{"endpoints": nonNil(list), "next": next}, err
 }
 
+// maxText bounds a part of an id or a URL that is looked for, in bytes.
+const maxText = 200
+
+// endpointStates are those of endpoints.
+var endpointStates = []string{string(webhook.Enabled), string(webhook.Disabled)}
+
 // endpoints reads the page that a query asks for of the endpoints that its caller may
 // see.
 func (s *Service) endpoints(r *http.Request) (list []webhook.Endpoint, next string, err error) {
@@ -34,15 +41,19 @@ func (s *Service) endpoints(r *http.Request) (list []webhook.Endpoint, next stri
 	if err != nil {
 		return nil, "", err
 	}
-	application := q.Get("application")
-	if err := callerOf(r).confine(&application); err != nil {
+	f := store.EndpointFilter{Application: q.Get("application"), State: webhook.EndpointState(q.Get("state")), Text: q.Get("q")}
+	if err := callerOf(r).confine(&f.Application); err != nil {
 		return nil, "", err
 	}
-	list, err = s.DB.Webhooks().EndpointPage(r.Context(), application, q.Get("after"), limit)
-	if len(list) == limit {
-		next = list[limit-1].ID
+	if f.State != "" {
+		if err := checkStates([]string{q.Get("state")}, endpointStates); err != nil {
+			return nil, "", err
+		}
 	}
-	return list, next, err
+	if len(f.Text) > maxText {
+		return nil, "", fmt.Errorf("%w: q: want at most %d bytes", errBadRequest, maxText)
+	}
+	return s.DB.Webhooks().EndpointPage(r.Context(), f, q.Get("after"), limit)
 }
 
 // endpoint reads one endpoint. An unreadable configuration is not an error here: the state,

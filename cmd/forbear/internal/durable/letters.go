@@ -156,6 +156,9 @@ func filterOf(r *http.Request) (queue.Filter, error) {
 	if f.Limit, err = limitOf(q); err != nil {
 		return f, err
 	}
+	if f.Newest, err = boolOf(q, "newest"); err != nil {
+		return f, err
+	}
 	if f.Since, f.Until, err = timesOf(q); err != nil {
 		return f, err
 	}

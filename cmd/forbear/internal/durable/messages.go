@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/idemkey"
+	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -221,6 +222,9 @@ type messageList struct {
 	Next       string `json:"next"`
 }
 
+// leastPatience is enough for a step of a search.
+const leastPatience = 10 * time.Millisecond
+
 // listMessages lists messages at their endpoints, the newest first and without their
 // payloads. A page is looked for during a bounded time: it may be short, or empty, and
 // have a next.
@@ -236,6 +240,11 @@ func (s *Service) listMessages(r *http.Request) (int, any, error) {
 	}
 	if err := checkStates(f.States, messageStates); err != nil {
 		return 0, nil, err
+	}
+	if text := q.Get("patience"); text != "" {
+		if f.Patience, err = policyfile.ParseDuration(text); err != nil || f.Patience < leastPatience || f.Patience > time.Second {
+			return 0, nil, fmt.Errorf("%w: patience: want %v to 1s, got %.20q", errBadRequest, leastPatience, text)
+		}
 	}
 	page, err := s.messages(r, f, after, limit)
 	return http.StatusOK, messageList{nonNil(page.Messages), page.Unreadable, cursor(page.Next)}, err

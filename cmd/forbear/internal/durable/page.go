@@ -63,6 +63,19 @@ func cursorOf(text string) (int64, error) {
 	return n, nil
 }
 
+// boolOf reads a parameter that is true or false. Another value is an error: "1" that is
+// taken for no would look like an honest response.
+func boolOf(q url.Values, name string) (bool, error) {
+	switch v := q.Get(name); v {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, fmt.Errorf("%w: %s: want true or false, got %.20q", errBadRequest, name, v)
+	}
+}
+
 // timesOf reads since and until, which are RFC 3339.
 func timesOf(q url.Values) (since, until time.Time, err error) {
 	for name, t := range map[string]*time.Time{"since": &since, "until": &until} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -132,6 +133,9 @@ var faults = []struct {
 	{webhook.ErrConflict, http.StatusConflict, "message-conflict"},
 	{queue.ErrState, http.StatusConflict, "conflict"},
 	{queue.ErrRedriveLimit, http.StatusConflict, "conflict"},
+	{idempotency.ErrNotFound, http.StatusNotFound, "not-found"},
+	{idempotency.ErrNotHeld, http.StatusConflict, "conflict"},
+	{ErrEventResponse, http.StatusBadRequest, "bad-request"},
 	{webhook.ErrUnreadable, http.StatusServiceUnavailable, "unreadable"},
 }
 

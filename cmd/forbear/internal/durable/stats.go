@@ -3,6 +3,7 @@ package durable
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/webhook"
@@ -22,9 +23,13 @@ const (
 type endpointStats struct {
 	store.EndpointStats
 
-	State   webhook.EndpointState `json:"state"`
-	Error   string                `json:"error,omitempty"` // why its configuration cannot be read
-	Process dispatch.LaneStats    `json:"process"`
+	State        webhook.EndpointState `json:"state"`
+	DisabledBy   webhook.Party         `json:"disabled_by,omitempty"`
+	Reason       string                `json:"reason,omitempty"`
+	Since        time.Time             `json:"since,omitzero"`
+	FailingSince time.Time             `json:"failing_since,omitzero"`
+	Error        string                `json:"error,omitempty"` // why its configuration cannot be read
+	Process      dispatch.LaneStats    `json:"process"`
 }
 
 // statsList is a page of the endpoints, with the outbox for those who may see it.
@@ -100,7 +105,8 @@ func (s *Service) stats(r *http.Request, of []webhook.Endpoint, most int) ([]end
 	}
 	list := make([]endpointStats, len(of))
 	for i := range of {
-		list[i] = endpointStats{stored[i], of[i].State, of[i].Error, s.Dispatcher.LaneStats(ids[i])}
+		e := &of[i]
+		list[i] = endpointStats{stored[i], e.State, e.DisabledBy, e.Reason, e.Since, e.FailingSince, e.Error, s.Dispatcher.LaneStats(e.ID)}
 	}
 	return list, nil
 }

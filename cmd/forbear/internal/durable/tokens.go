@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,6 +84,20 @@ func (s *Service) postToken(r *http.Request, n NewToken) (int, any, error) {
 	made, err := n.Create(r.Context(), s.DB.DB, actor(r))
 	s.tokens.forget()
 	return http.StatusCreated, made, err
+}
+
+// whoami is what a caller learns of its token.
+type whoami struct {
+	Name        string              `json:"name"`
+	Scope       sqlstore.TokenScope `json:"scope"`
+	Application string              `json:"application,omitempty"`
+	Expires     time.Time           `json:"expires,omitzero"`
+}
+
+// showCaller says who the caller is. One that needed no token may do everything.
+func (*Service) showCaller(r *http.Request) (int, any, error) {
+	t := callerOf(r).Token
+	return http.StatusOK, whoami{t.Name, cmp.Or(t.Scope, sqlstore.ScopeAdmin), t.Application, t.Expires}, nil
 }
 
 // listTokens lists the tokens in the order of their names, without their texts.

@@ -3,49 +3,14 @@ package keys
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
-	"github.com/forbear-go/forbear/idempotency"
 )
-
-// listed is one record in JSON. Of a response it has the status and the names of
-// its headers: the rest belongs to the caller, and an operator needs none of it to
-// decide.
-//
-// The field names are a format that scripts read.
-type listed struct {
-	Scope     string            `json:"scope"`
-	Key       string            `json:"key"`
-	State     idempotency.State `json:"state"`
-	Operation string            `json:"operation"`
-	Attempt   int               `json:"attempt"`
-	Fence     int64             `json:"fence"`
-	Created   time.Time         `json:"created"`
-	LeaseEnd  time.Time         `json:"lease_end,omitzero"`
-	Completed time.Time         `json:"completed,omitzero"`
-	Expires   time.Time         `json:"expires"`
-	Status    int               `json:"status,omitempty"`
-	Headers   []string          `json:"headers,omitempty"`
-	Note      string            `json:"note,omitempty"`
-}
-
-func listedOf(r idempotency.Record) listed {
-	l := listed{
-		Scope: r.ID.Scope, Key: r.ID.Key, State: r.State, Operation: r.Operation, Attempt: r.Attempt, Fence: r.Fence,
-		Created: r.Created, LeaseEnd: r.LeaseEnd, Completed: r.Completed, Expires: r.Expires, Note: r.Note,
-	}
-	// Only completed records have a response.
-	if r.Response != nil {
-		l.Status, l.Headers = r.Response.Status, slices.Sorted(maps.Keys(r.Response.Header))
-	}
-	return l
-}
 
 // list writes the records that the filter chooses. None is exit code 1, as with grep.
 // Scope, operation and note come from callers and are quoted.
@@ -59,7 +24,7 @@ func (k *keys) list(ctx context.Context) error {
 		t.Head()
 	}
 	for _, r := range records {
-		t.Add(listedOf(r), quoted(r.ID.Scope), r.ID.Key, r.State, r.Created, quoted(r.Operation), quoted(r.Note))
+		t.Add(durable.KeyOf(r), quoted(r.ID.Scope), r.ID.Key, r.State, r.Created, quoted(r.Operation), quoted(r.Note))
 	}
 	t.Flush()
 	switch len(records) {
@@ -84,7 +49,7 @@ func (k *keys) show(ctx context.Context) error {
 		return verb.Negative("no such idempotency record")
 	}
 	for i, r := range records {
-		l := listedOf(r)
+		l := durable.KeyOf(r)
 		if k.JSON(l) {
 			continue
 		}

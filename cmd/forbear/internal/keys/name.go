@@ -1,11 +1,11 @@
 package keys
 
 import (
-	"encoding/base64"
 	"errors"
 	"io"
 	"strings"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
@@ -17,10 +17,6 @@ type naming struct {
 	scope, key, source string
 }
 
-// maxKey bounds a key that is read from standard input, in bytes. An event's id may
-// be longer than a request's key.
-const maxKey = 4 << 10
-
 // into puts the name into a filter.
 func (n *naming) into(f *idempotency.Filter, operands []string, in io.Reader) error {
 	switch {
@@ -28,9 +24,7 @@ func (n *naming) into(f *idempotency.Filter, operands []string, in io.Reader) er
 		return errors.New("--source needs --key, the id of the event")
 	case n.key == "" && len(operands) == 2:
 		f.Scope, f.Key = operands[0], operands[1]
-		// A key in its place would be looked for in vain, and then stand in
-		// the audit trail.
-		if b, err := base64.RawURLEncoding.DecodeString(f.Key); f.Scope == "" || err != nil || len(b) != 32 {
+		if f.Scope == "" || !durable.IsDigest(f.Key) {
 			return errors.New("want the scope and digest that forbear keys list shows, or the key itself with --key")
 		}
 		return nil
@@ -39,26 +33,15 @@ func (n *naming) into(f *idempotency.Filter, operands []string, in io.Reader) er
 	}
 	raw := n.key
 	if raw == "-" {
-		b, err := io.ReadAll(io.LimitReader(in, maxKey+1))
+		b, err := io.ReadAll(io.LimitReader(in, durable.MaxKey+1))
 		if err != nil {
 			return errors.New("the key cannot be read from standard input")
 		}
 		raw = strings.TrimRight(string(b), "\r\n")
 	}
-	if len(raw) > maxKey {
-		return errors.New("the key is longer than 4 KiB")
+	found, err := durable.FindKey(raw, n.scope, n.source)
+	if err == nil {
+		f.Scope, f.Key = found.Scope, found.Key
 	}
-	if n.scope != "" {
-		f.Scope = idempotency.ScopeOf(n.scope)
-	}
-	if n.source != "" {
-		f.Key = idempotency.Digest(n.source, raw)
-		return nil
-	}
-	key, err := idempotency.ParseKey(raw)
-	if err != nil {
-		return err
-	}
-	f.Key = idempotency.Digest(key)
-	return nil
+	return err
 }

@@ -2,19 +2,16 @@ package keys
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/textproto"
 	"os"
-	"slices"
 	"strings"
 
-	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
@@ -97,25 +94,7 @@ func readBody(name string, in io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, maxBody))
 }
 
-// detail is what the audit trail has of a word: of a body its size and digest, by
-// which it can be compared, and not what is in it.
-func (w *word) detail() string {
-	if w.response == nil {
-		return "undone: " + w.why
-	}
-	text := fmt.Sprintf("done, %d", w.response.Status)
-	if names := slices.Sorted(maps.Keys(w.response.Header)); len(names) > 0 {
-		text += ", headers " + strings.Join(names, " ")
-	}
-	if n := len(w.response.Body); n > 0 {
-		text += fmt.Sprintf(", body of %d bytes, sha256 %x", n, sha256.Sum256(w.response.Body))
-	}
-	return text + ": " + w.why
-}
-
-// settle resolves a held record as done or as undone. The audit entry comes
-// first: a record that was resolved without a trace must not exist, while an
-// entry for a record that stayed held is noticed, because the command fails.
+// settle resolves a held record as done or as undone.
 func (k *keys) settle(ctx context.Context) error {
 	id := idempotency.ID{Scope: k.filter.Scope, Key: k.filter.Key}
 	if id.Scope == "" {
@@ -130,14 +109,11 @@ func (k *keys) settle(ctx context.Context) error {
 		}
 		id = records[0].ID
 	}
-	if strings.HasPrefix(id.Scope, idempotency.EventScope) && (len(k.word.header) > 0 || k.word.body != "") {
+	res := idempotency.Resolution{Response: k.word.response, By: k.Actor, Why: k.word.why, Fence: k.word.fence}
+	err := durable.Records{Store: k.db.records, Audit: k.db.audit}.Settle(ctx, id, res)
+	if errors.Is(err, durable.ErrEventResponse) {
 		return errors.New("an event has no response: use --done without --header and --body")
 	}
-	entry := queue.Entry{Who: k.Actor, Action: "settle", Target: id.Scope + " " + id.Key, Detail: k.word.detail()}
-	if err := k.db.audit(ctx, entry); err != nil {
-		return err
-	}
-	err := k.db.records.Resolve(ctx, id, idempotency.Resolution{Response: k.word.response, By: k.Actor, Why: k.word.why, Fence: k.word.fence})
 	if err == nil {
 		fmt.Fprintln(k.Out, "settled")
 	}
