@@ -3,7 +3,9 @@ package queue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -41,11 +43,15 @@ func (c CauseStat) Compare(o CauseStat) int {
 // StatsByCause returns the statistics of a store with the causes of what is dead, up
 // to limit of them.
 func StatsByCause(ctx context.Context, s Store, limit int) ([]Stat, error) {
+	var causes []CauseStat
+	var because error
+	var wg sync.WaitGroup
+	wg.Go(func() { causes, because = s.Causes(ctx, limit) }) // both look at all letters
 	list, err := s.Stats(ctx)
-	if err != nil {
+	wg.Wait()
+	if err = errors.Join(err, because); err != nil {
 		return nil, err
 	}
-	causes, err := s.Causes(ctx, limit)
 	for _, c := range causes {
 		if i := slices.IndexFunc(list, func(s Stat) bool { return s.Queue == c.Queue && s.Reason == c.Reason && s.State == deadletter.Dead }); i >= 0 {
 			list[i].Causes = append(list[i].Causes, c)
