@@ -109,6 +109,7 @@ func TestOpenAPI(t *testing.T) {
 		{"GET", "/v1/dead-letters/ID?reveal=perhaps", "/v1/dead-letters/{id}", "", 400},
 		{"POST", "/v1/redrives", "", `{"dry_run":true,"all":true}`, 200},
 		{"POST", "/v1/redrives", "", `{"rate":1e9}`, 400},
+		{"POST", "/v1/redrives", "", `{"filter":{"redrive":"rdr_1"}}`, 400},
 		{"POST", "/v1/redrives", "", `{"filter":{"ids":["none"]}}`, 202},
 		{"GET", "/v1/redrives", "", "", 200},
 		{"GET", "/v1/redrives/none", "/v1/redrives/{id}", "", 404},

@@ -32,6 +32,9 @@ func (s *Service) postRedrive(r *http.Request, n newRedrive) (int, any, error) {
 	if !n.All && reflect.ValueOf(n.Filter).IsZero() {
 		return 0, nil, fmt.Errorf("%w: the filter chooses all dead letters: name some, or set \"all\": true", errBadRequest)
 	}
+	if n.Filter.Job != "" || n.Filter.Outcome != nil {
+		return 0, nil, fmt.Errorf("%w: the filter names a redrive or its outcome: choose letters by what they are", errBadRequest)
+	}
 	c := callerOf(r)
 	if err := cmp.Or(checkLetterState(n.Filter.State), c.confine(&n.Filter.Application)); err != nil {
 		return 0, nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
 	"github.com/forbear-go/forbear/console"
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -51,8 +52,22 @@ func (a *adminFlags) pages(admin http.Handler, token string, log *slog.Logger) h
 	return mux
 }
 
+// ofLetters are the reasons that dead letters alone have.
+var ofLetters = map[string]console.Reason{
+	deadletter.ReasonGone:        {Means: "The receiver responded 410: it is gone, and its endpoint was disabled.", Change: "Ask the receiver for its new address, set it, enable the endpoint, and redrive."},
+	deadletter.ReasonDeleted:     {Means: "The endpoint was deleted while the message waited for it.", Change: "Add the endpoint again under its id, and redrive."},
+	deadletter.ReasonInvalid:     {Means: "The message could never have been sent: it was refused as it is.", Change: "Mend what sends it: a redrive is refused again."},
+	deadletter.ReasonConflict:    {Means: "The id stands for another message, which was accepted earlier.", Change: "Give each message an id of its own: a redrive is refused again."},
+	deadletter.ReasonUndecodable: {Means: "A consumer could not read the event.", Change: "Mend the consumer or the producer, and redrive."},
+	deadletter.ReasonCrashLoop:   {Means: "Processes ended several times while they worked on it.", Change: "Find what it does to them by the stack in the log, and redrive."},
+}
+
 // reasonOf returns what forbear explain knows of a reason.
 func reasonOf(name string) (r console.Reason, ok bool) {
+	if r, ok = ofLetters[name]; ok {
+		r.Name, r.Guide = name, explain.Docs+"guides/webhooks-dead-letters.md"
+		return r, ok
+	}
 	for _, x := range explain.Reasons() {
 		if x.Name == name {
 			return console.Reason{Name: x.Name, Rule: x.Rule, Means: x.Means, Figures: x.Figures, Change: x.Change, Settings: x.Settings, Guide: x.Guide}, true
