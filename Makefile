@@ -261,11 +261,11 @@ console-vendor: console-node ## copy the scripts of the console from npm, at the
 
 .PHONY: console-check
 console-check: deps console-node ## walk the console in a browser, after changes below console/ (needs chromium and npm)
-	GOWORK=off $(GO) -C bench/console test -count=1 -vet=off -timeout 20m ./...
+	GOWORK=off $(GO) -C bench/console test -count=1 -vet=off -timeout 20m ./browser
 
 .PHONY: console-shots
 console-shots: deps ## write the pictures of the console into docs/guides
-	GOWORK=off $(GO) -C bench/console test -count=1 -run TestShots . -shots $(CURDIR)/docs/guides
+	GOWORK=off $(GO) -C bench/console test -count=1 -run TestShots ./browser -shots $(CURDIR)/docs/guides
 
 # The site is made by Hugo, which has a module of its own; it is compiled once.
 # Its links are relative: SITE_URL is for the page for what is not there, and for canonical

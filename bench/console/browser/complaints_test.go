@@ -1,7 +1,8 @@
-package console
+package browser
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/forbear-go/forbear/bench/console/seed"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
@@ -120,24 +122,133 @@ func TestListsDoNotJump(t *testing.T) {
 			t.Errorf("%s moved by %s while it was loaded", path, moved)
 		}
 	}
+	b.do(network.EmulateNetworkConditions(false, 0, -1, -1))
+	in.flaky(t, "ok")
+	b.visit("/")
+	b.until(calls("flaky") + "?.startsWith('1+')")
+	const places = `[...document.querySelectorAll('tbody tr')].map(r => r.querySelector('th').innerText + Math.round(r.getBoundingClientRect().top)).join()`
+	before := b.eval(places)
+	in.flaky(t, "status/500?times=9", "ok")
+	b.until(calls("flaky") + ".startsWith('3+')")
+	if after := b.eval(places); after != before {
+		t.Errorf("rows moved from %s to %s", before, after)
+	}
+}
+
+// A bulk act takes all that match, not what a page of the list shows, and nothing else.
+func TestBulkTakesAllThatMatch(t *testing.T) {
+	in := staff(t, copied(t))
+	b := signIn(t, in.instance, in.operator, desk)
+	others := in.letters(t, "") - in.letters(t, seed.Stuck)
+	b.visit("/dead-letters?destination=" + seed.Stuck)
+	if n := b.eval("document.querySelectorAll('input[name=id]').length"); n != "50" {
+		t.Fatalf("the page shows %s letters, want fewer than there are", n)
+	}
+	b.press("Discard all that match")
+	b.untilText(fmt.Sprintf("Discard %d letters?", world.StuckDead))
+	b.do(chromedp.SendKeys("input[name=why]", "the customer has left", chromedp.ByQuery))
+	b.press("Discard")
+	b.until("document.querySelector('h1').innerText === 'Dead letters'")
+	if left := in.letters(t, seed.Stuck); left != 0 {
+		t.Errorf("%d letters that match are left", left)
+	}
+	if left := in.letters(t, "") - in.letters(t, seed.Stuck); left != others {
+		t.Errorf("%d other letters are left, want %d", left, others)
+	}
+	b.quiet()
+}
+
+// Nothing is deleted or canceled by one click: a page asks, and says how many. No link does
+// anything at all.
+func TestNothingIsDeletedWithoutAQuestion(t *testing.T) {
+	in := staff(t, copied(t))
+	b := signIn(t, in.instance, in.operator, desk)
+	state := func() (s string) {
+		for _, path := range []string{"/v1/dead-letters/stats", "/v1/endpoints/stuck", "/v1/messages?endpoint=stuck&state=canceled", "/v1/redrives?limit=5", "/v1/audit?limit=5", "/v1/keys?state=held&limit=5"} {
+			s += string(in.call(t, in.operator, "GET", path, ""))
+		}
+		return s
+	}
+	before := state()
+	for _, tt := range []struct{ page, button string }{
+		{"/dead-letters?destination=stuck", "Discard all that match"},
+		{"/dead-letters?destination=stuck", "Discard selected"},
+		{"/dead-letters?destination=stuck", "Redrive all that match"},
+		{"/messages?endpoint=stuck", "Cancel all that match"},
+		{"/messages?endpoint=stuck", "Send again all that match"},
+	} {
+		b.visit(tt.page)
+		if tt.button == "Discard selected" {
+			b.do(chromedp.Evaluate("document.querySelector('input[name=id]').click()", nil))
+		}
+		b.press(tt.button)
+		b.until("document.querySelector('h1').innerText.endsWith('?')")
+		b.press("Do nothing")
+		b.until("!document.querySelector('h1').innerText.endsWith('?')")
+	}
+	b.crawl()
+	if after := state(); after != before {
+		t.Errorf("before:\n%s\nafter questions that nobody said yes to:\n%s", before, after)
+	}
+}
+
+// An integer that no float64 holds is shown and copied as it was sent.
+func TestLargeIntegersStay(t *testing.T) {
+	in := staff(t, copied(t))
+	b := signIn(t, in.instance, in.operator, desk)
+	for page, show := range map[string]string{"/messages?type=order.created": "Show the payload", "/dead-letters?destination=stuck": "Reveal"} {
+		b.visit(page)
+		b.do(chromedp.Evaluate("document.querySelector('tbody th a[href^=\"/messages/\"], tbody th a[href^=\"/dead-letters/\"]').click()", nil))
+		if b.press(show); b.has(show) {
+			b.until("!(" + named(show) + ")")
+		}
+		b.untilText("9007199254740993")
+	}
+	b.quiet()
+}
+
+// The list leads beyond its first ten thousand rows, and a count is exact there.
+func TestRowsBeyondTenThousand(t *testing.T) {
+	in := staff(t, copied(t))
+	b := signIn(t, in.instance, in.operator, desk)
+	for _, path := range []string{"/dead-letters?state=any", "/messages"} {
+		got := b.eval(fmt.Sprintf(`(async () => {
+			const ids = new Set();
+			for (let at = %s, n = 0; at && ids.size < 10100 && n < 1000; n++) {
+				const page = new DOMParser().parseFromString(await (await fetch(at)).text(), 'text/html');
+				for (const row of page.querySelectorAll('tbody th a[href^="/messages/"], tbody th a[href^="/dead-letters/"]')) ids.add(row.innerText);
+				at = [...page.querySelectorAll('a')].find(a => a.innerText === 'Older')?.getAttribute('href');
+			}
+			return ids.size;
+		})()`, quote(path)))
+		if n, _ := strconv.Atoi(got); n < 10_100 {
+			t.Errorf("%s leads to %s rows", path, got)
+		}
+	}
+	b.visit("/dead-letters/redrive?queue=webhooks")
+	b.until("document.querySelector('h1').innerText.endsWith('?')")
+	if got, want := b.eval("document.querySelector('h1').innerText"), in.letters(t, ""); strings.ReplaceAll(got, ",", "") != fmt.Sprintf("Redrive %d letters?", want) {
+		t.Errorf("%s, want %d", got, want)
+	}
 }
 
 // Each of two instances says which one's figures it shows, and leads to the other.
 func TestInstancesAreNamed(t *testing.T) {
 	database := pgtest.Database(t)
 	one, two := serve(t, database), serve(t, database)
+	const at = "[...document.querySelectorAll('p')].find(p => p.innerText.startsWith('Live figures are'))?.querySelector"
 	name := func(b *tab) string {
-		b.until("document.querySelector('#instances b')")
-		return b.eval("document.querySelector('#instances b').innerText")
+		b.until(at + "('b')")
+		return b.eval(at + "('b').innerText")
 	}
 	b := open(t, one.admin, desk)
 	b.visit("/")
 	first := name(b)
-	b.until("document.querySelector('#instances a') || location.reload()") // its heartbeat may come later
-	if b.eval("document.querySelector('#instances a').href") != two.admin+"/" {
-		t.Errorf("the page of %s leads to %s, want %s", one.admin, b.eval("document.querySelector('#instances a').href"), two.admin)
+	b.until(at + "('a') || location.reload()") // its heartbeat may come later
+	if b.eval(at+"('a').href") != two.admin+"/" {
+		t.Errorf("the page of %s leads to %s, want %s", one.admin, b.eval(at+"('a').href"), two.admin)
 	}
-	b.do(chromedp.Evaluate("document.querySelector('#instances a').click()", nil))
+	b.do(chromedp.Evaluate(at+"('a').click()", nil))
 	b.until("location.origin === " + quote(two.admin))
 	if second := name(b); second == first || first == "" {
 		t.Errorf("both instances are called %q", first)

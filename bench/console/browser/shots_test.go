@@ -1,4 +1,4 @@
-package console
+package browser
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
@@ -71,4 +72,28 @@ func paletted(img image.Image) *image.Paletted {
 		}
 	}
 	return out
+}
+
+// The pictures of the guide: the sample after its commands were tried, and what is seeded.
+func TestShots(t *testing.T) {
+	if *shots == "" {
+		t.Skip("make console-shots runs it")
+	}
+	in := staff(t, copied(t))
+	in.receive(t)
+	for range 3 {
+		in.call(t, in.operator, "POST", "/v1/messages", `{"endpoints":["stuck"],"type":"order.created","payload":{"id":1}}`)
+	}
+	in.flaky(t, "ok", "status/503?times=2", "retry-after/1", "reset", "status/500?times=9")
+	for _, l := range []look{{1280, 800, false}, {1280, 800, true}} {
+		b := signIn(t, in.instance, in.operator, l)
+		b.until("document.querySelector('tbody tr th').innerText.trim() === 'webhook:stuck'")
+		for name, path := range map[string]string{
+			"now": "/", "call": "/now/flaky", "messages": "/messages?endpoint=stuck", "dead-letters": "/dead-letters", "redrive": "/dead-letters/redrive?destination=stuck", "keys": "/keys",
+		} {
+			b.visit(path)
+			b.until("document.querySelector('main h1')")
+			b.shot("console-" + name + "-" + l.scheme())
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package console
+package browser
 
 import (
 	"encoding/json"
@@ -18,14 +18,14 @@ func (b *tab) crawl() site {
 	if err := json.Unmarshal([]byte(b.eval(`(async () => {
 		const todo = ['/', '/now/flaky', '/messages?endpoint=stuck&state=dead', '/dead-letters?destination=stuck', '/keys', '/no-such-page'], kinds = new Set(), pages = [], writes = new Set();
 		while (todo.length) {
-			const url = new URL(todo.shift(), location), kind = url.pathname.split('/').map((part, i) => i === 2 ? '*' : part).join('/');
+			const url = new URL(todo.shift(), location), kind = url.pathname.replace(/^\/(now|why|endpoints)\/[^/]+/, '/$1/*').replace(/\/[^/]*[0-9:%][^/]*/, '/*');
 			if (url.origin !== location.origin || url.searchParams.has('format') || kind.startsWith('/static') || kinds.has(kind)) continue;
 			kinds.add(kind);
 			pages.push(url.pathname + url.search);
 			const page = new DOMParser().parseFromString(await (await fetch(url)).text(), 'text/html');
-			for (const a of page.querySelectorAll('a[href], form[method=get], form:not([method])')) todo.push(new URL(a.getAttribute('href') ?? a.getAttribute('action') ?? '', url).href);
+			for (const a of page.querySelectorAll('a[href]')) todo.push(new URL(a.getAttribute('href'), url).href);
 			for (const f of page.querySelectorAll('form[method=post]')) writes.add(new URL(f.getAttribute('action') ?? '', url).pathname);
-			for (const f of page.querySelectorAll('button[formaction]')) writes.add(new URL(f.getAttribute('formaction'), url).pathname);
+			for (const f of page.querySelectorAll('form[method=post] button[formaction]:not([formmethod=get])')) writes.add(new URL(f.getAttribute('formaction'), url).pathname);
 		}
 		return {Pages: pages, Writes: [...writes]};
 	})()`)), &s); err != nil {

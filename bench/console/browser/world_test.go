@@ -1,4 +1,4 @@
-package console
+package browser
 
 import (
 	"context"
@@ -96,6 +96,17 @@ func (s *staffed) ask(t *testing.T, path string, into any) {
 	if err := json.Unmarshal(s.call(t, s.operator, "GET", path, ""), into); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// letters returns how many letters are dead: of a destination, or with "" of all.
+func (s *staffed) letters(t *testing.T, destination string) (n int) {
+	t.Helper()
+	body := fmt.Sprintf(`{"filter":{"queue":"webhooks","destination":%q},"dry_run":true}`, destination)
+	var found struct{ Count int }
+	if err := json.Unmarshal(s.call(t, s.operator, "POST", "/v1/redrives", body), &found); err != nil {
+		t.Fatal(err)
+	}
+	return found.Count
 }
 
 // flaky sends requests through the gateway to the sample's flaky upstream, whatever comes

@@ -1,4 +1,4 @@
-package console
+package browser
 
 import (
 	"bufio"
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(func() int {
 		var err error
-		root, _ = filepath.Abs("../..")
+		root, _ = filepath.Abs("../../..")
 		if scratch, err = os.MkdirTemp("", "console"); err != nil {
 			panic(err)
 		}

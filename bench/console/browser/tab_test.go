@@ -1,4 +1,4 @@
-package console
+package browser
 
 import (
 	"context"
@@ -52,12 +52,13 @@ type look struct {
 	dark          bool
 }
 
-func (l look) String() string {
-	scheme := "light"
+func (l look) String() string { return fmt.Sprintf("%dx%d-%s", l.width, l.height, l.scheme()) }
+
+func (l look) scheme() string {
 	if l.dark {
-		scheme = "dark"
+		return "dark"
 	}
-	return fmt.Sprintf("%dx%d-%s", l.width, l.height, scheme)
+	return "light"
 }
 
 var (
@@ -100,16 +101,12 @@ func open(t *testing.T, base string, l look) *tab {
 	t.Cleanup(dispose)
 	ctx, cancel := chromedp.NewContext(parent, chromedp.WithTargetID(id))
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx, base: base, streams: map[network.RequestID]bool{}}
 	chromedp.ListenTarget(ctx, b.listen)
-	scheme := "light"
-	if l.dark {
-		scheme = "dark"
-	}
 	b.do(cdplog.Enable(), network.Enable(), emulation.SetDeviceMetricsOverride(l.width, l.height, 1, l.width < 500),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme()}}))
 	return b
 }
 
@@ -182,11 +179,11 @@ func (b *tab) eval(expression string) string {
 	return string(raw)
 }
 
-// until waits for an expression to be true. chromedp's own way compiles a function in
+// until waits for an expression to be true, much longer than it takes. chromedp's own way compiles a function in
 // the page, which the policy forbids.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	end := time.Now().Add(30 * time.Second)
+	end := time.Now().Add(90 * time.Second)
 	for {
 		var is bool
 		err := chromedp.Run(b.ctx, chromedp.Evaluate("!!("+expression+")", &is))

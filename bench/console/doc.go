@@ -1,2 +1,0 @@
-// Package console walks the console of forbear serve in a browser.
-package console
