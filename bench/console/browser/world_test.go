@@ -90,11 +90,11 @@ func (s *staffed) receive(t *testing.T) *receiver {
 	return r
 }
 
-// ask decodes what the API responds.
-func (s *staffed) ask(t *testing.T, path string, into any) {
+// fail has the endpoint stuck refuse as many messages as its breaker opens at.
+func (s *staffed) fail(t *testing.T) {
 	t.Helper()
-	if err := json.Unmarshal(s.call(t, s.operator, "GET", path, ""), into); err != nil {
-		t.Fatal(err)
+	for range 25 {
+		s.call(t, s.operator, "POST", "/v1/messages", `{"endpoints":["stuck"],"type":"order.created","payload":{"id":1}}`)
 	}
 }
 

@@ -34,10 +34,11 @@ const (
 		SELECT 'endpoint-' || {pad n.i}, replace(e.spec, '{template}', 'endpoint-' || {pad n.i}), CASE WHEN n.i % 100 = 60 THEN 'disabled' ELSE 'enabled' END,
 			CASE WHEN n.i % 100 = 60 THEN 'no success for 24h0m0s' ELSE '' END, CASE WHEN n.i % 100 = 60 THEN '{by forbear}' ELSE '' END, {began}, 1, n.i + 10
 		FROM {n endpoints} CROSS JOIN forbear_endpoints e WHERE e.id = '{template}'`
+	// The messages of letters are of the kind that their letters are, or none could be redriven.
 	messages statement = `INSERT INTO forbear_messages (seq, meta, body, created)
 		SELECT {base} + n.i, replace(t.meta, '{template}', CAST(n.i * 7919 % 50000 AS TEXT)), t.body, {accepted}
-		FROM {n messages} JOIN (SELECT d.message_id, m.meta, m.body FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.endpoint = '{template}') t
-		ON t.message_id = '{template}' || CASE WHEN n.i % 100000 = 77 THEN '{rare}' ELSE CASE n.i % 4 {kinds} END END`
+		FROM (SELECT i, i % {ratio} = 0 OR i % 10 = 3 AND i > {messages} - 10 * {stuck all} AS lettered FROM {n messages}) n JOIN (SELECT d.message_id, m.meta, m.body FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.endpoint = '{template}') t
+		ON t.message_id = '{template}' || CASE WHEN n.i % 100000 = 77 THEN '{rare}' ELSE CASE CASE WHEN n.lettered THEN 0 ELSE n.i % 4 END {kinds} END END`
 	// {stuck} numbers the messages to the endpoint that is stuck from 0 on; others have -1.
 	deliveries statement = `INSERT INTO forbear_deliveries (id, message, message_id, endpoint, state, due, start, progress, fence, claims, letter, finished, written)
 		SELECT {base} + i, {base} + i, 'msg_' || {pad i}, endpoint, state, CASE WHEN state = 0 THEN {now} + 3600000000 + i % 480 * 60000000 ELSE at END, at,
