@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
+
+	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // endpointsPage is a page of endpoints.
@@ -35,18 +37,11 @@ type endpoint struct {
 
 // endpointStats is the backlog and the attempts of an endpoint. Durations are in words.
 type endpointStats struct {
-	Endpoint    string       `json:"endpoint"`
-	Waiting     int          `json:"waiting"`
-	BehindKey   int          `json:"held"`
-	Sending     int          `json:"sending"`
-	Unreadable  int          `json:"unreadable,omitempty"`
-	OldestAge   string       `json:"oldest_age"`
-	NextAttempt time.Time    `json:"next_attempt,omitzero"`
-	DeadLetters int          `json:"dead_letters"`
-	Capped      bool         `json:"capped,omitempty"`
-	Hour        attemptStats `json:"last_hour"`
-	Day         attemptStats `json:"last_day"`
-	Process     struct {
+	store.EndpointStats
+	OldestAge string       `json:"oldest_age"`
+	Hour      attemptStats `json:"last_hour"`
+	Day       attemptStats `json:"last_day"`
+	Process   struct {
 		Breaker     string    `json:"breaker"`
 		FailureRate float64   `json:"failure_rate"`
 		Hold        string    `json:"hold,omitempty"`
@@ -66,12 +61,11 @@ type attemptStats struct {
 // endpoints lists endpoints in the order of their ids. Those in trouble come first on the
 // page of what happens now.
 func (c *Console) endpoints(r *http.Request, s *session) (*view, error) {
-	q, ask := r.URL.Query(), url.Values{"limit": {strconv.Itoa(pageRows)}}
-	for _, name := range []string{"q", "state", "application", "after"} {
-		if v := q.Get(name); v != "" {
-			ask.Set(name, v)
-		}
+	f, err := filter(r.URL.Query(), "q", "state", "application")
+	if err != nil {
+		return nil, err
 	}
+	ask := paged(f, r.URL.Query())
 	var p endpointsPage
 	if err := c.get(r, s, "/v1/endpoints", ask, &p); err != nil {
 		return nil, err
@@ -93,18 +87,9 @@ func (c *Console) endpoints(r *http.Request, s *session) (*view, error) {
 // endpointPage is one endpoint with all that is set for it.
 type endpointPage struct {
 	endpoint
-	Config json.RawMessage `json:"configuration"`
-	Text   string          `json:"-"` // of Config
-	Test   *testResult     `json:"test,omitempty"`
-}
-
-// testResult is what a test message has shown.
-type testResult struct {
-	OK        bool   `json:"ok"`
-	Status    int    `json:"status,omitempty"`
-	ErrorType string `json:"error_type,omitempty"`
-	Response  string `json:"response,omitempty"`
-	Enabled   bool   `json:"enabled"`
+	Config json.RawMessage      `json:"configuration"`
+	Text   string               `json:"-"` // of Config
+	Test   *dispatch.TestResult `json:"test,omitempty"`
 }
 
 // endpoint shows one endpoint.
@@ -112,7 +97,7 @@ func (c *Console) endpoint(r *http.Request, s *session) (*view, error) {
 	return c.showEndpoint(r, s, nil)
 }
 
-func (c *Console) showEndpoint(r *http.Request, s *session, test *testResult) (*view, error) {
+func (c *Console) showEndpoint(r *http.Request, s *session, test *dispatch.TestResult) (*view, error) {
 	at, p := "/v1/endpoints/"+url.PathEscape(r.PathValue("id")), endpointPage{Test: test}
 	if err := c.get(r, s, at, nil, &p.Config); err != nil {
 		return nil, err
@@ -133,7 +118,7 @@ func (c *Console) showEndpoint(r *http.Request, s *session, test *testResult) (*
 func (c *Console) actOnEndpoint(r *http.Request, s *session) (*view, error) {
 	id, do := r.PathValue("id"), r.PathValue("do")
 	at, body, said := "/v1/endpoints/"+url.PathEscape(id)+"/"+do, any(nil), ""
-	var test *testResult
+	var test *dispatch.TestResult
 	var into any
 	switch do {
 	case "enable":
@@ -141,7 +126,7 @@ func (c *Console) actOnEndpoint(r *http.Request, s *session) (*view, error) {
 	case "disable":
 		body, said = map[string]string{"reason": r.PostFormValue("reason")}, "Disabled. Its messages are kept and wait."
 	case "test", "test-and-enable":
-		test = &testResult{}
+		test = &dispatch.TestResult{}
 		into = test
 	default:
 		return nil, errNoPage
