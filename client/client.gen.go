@@ -1639,9 +1639,6 @@ type ListDeadLettersParams struct {
 	// Newest newest first
 	Newest *bool `form:"newest,omitempty" json:"newest,omitempty"`
 
-	// Newest newest first
-	Newest *bool `form:"newest,omitempty" json:"newest,omitempty"`
-
 	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
