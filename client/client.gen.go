@@ -693,7 +693,8 @@ type EndpointStats struct {
 	State EndpointStatsState `json:"state"`
 
 	// Unreadable due messages that wait because processes lack their encryption key
-	Unreadable int `json:"unreadable,omitempty,omitzero"`
+	Unreadable int    `json:"unreadable,omitempty,omitzero"`
+	URL        string `json:"url,omitempty,omitzero"`
 
 	// Waiting until they are due
 	Waiting int `json:"waiting"`

@@ -19,32 +19,22 @@ type endpointsPage struct {
 	Next      string     `json:"next"`
 }
 
-// endpoint is a receiver of webhooks, and how it fares.
+// endpoint is a receiver of webhooks, and how it fares. Durations are in words.
 type endpoint struct {
-	ID           string    `json:"id"`
-	URL          string    `json:"url"`
-	Application  string    `json:"application,omitempty"`
-	State        string    `json:"state"`
-	DisabledBy   string    `json:"disabled_by,omitempty"`
-	Reason       string    `json:"reason,omitempty"`
-	Since        time.Time `json:"since,omitzero"`
-	FailingSince time.Time `json:"failing_since,omitzero"`
-	Held         string    `json:"held,omitempty"`
-	Error        string    `json:"error,omitempty"`
-	// Stats is nil where there are none yet: they are another request's.
-	Stats *endpointStats `json:"stats,omitempty"`
-}
-
-// endpointStats is the backlog and the attempts of an endpoint. Durations are in words.
-type endpointStats struct {
 	store.EndpointStats
-	OldestAge string       `json:"oldest_age"`
-	Hour      attemptStats `json:"last_hour"`
-	Day       attemptStats `json:"last_day"`
-	Process   struct {
+	URL          string       `json:"url"`
+	State        string       `json:"state"`
+	DisabledBy   string       `json:"disabled_by,omitempty"`
+	Reason       string       `json:"reason,omitempty"`
+	Since        time.Time    `json:"since,omitzero"`
+	FailingSince time.Time    `json:"failing_since,omitzero"`
+	Error        string       `json:"error,omitempty"`
+	OldestAge    string       `json:"oldest_age"`
+	Hour         attemptStats `json:"last_hour"`
+	Day          attemptStats `json:"last_day"`
+	Process      struct {
 		Breaker     string    `json:"breaker"`
 		FailureRate float64   `json:"failure_rate"`
-		Hold        string    `json:"hold,omitempty"`
 		Held        string    `json:"held,omitempty"`
 		NextProbe   time.Time `json:"next_probe,omitzero"`
 	} `json:"process"`
@@ -65,23 +55,9 @@ func (c *Console) endpoints(r *http.Request, s *session) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := paged(f, r.URL.Query())
 	var p endpointsPage
-	if err := c.get(r, s, "/v1/endpoints", ask, &p); err != nil {
-		return nil, err
-	}
-	var stats struct{ Endpoints []endpointStats }
-	if err := c.get(r, s, "/v1/stats", ask, &stats); err != nil {
-		return nil, err
-	}
-	of := map[string]*endpointStats{}
-	for i := range stats.Endpoints {
-		of[stats.Endpoints[i].Endpoint] = &stats.Endpoints[i]
-	}
-	for i := range p.Endpoints {
-		p.Endpoints[i].Stats = of[p.Endpoints[i].ID]
-	}
-	return &view{Title: "Endpoints", Tab: "/messages", Template: "endpoints", Data: p}, nil
+	err = c.get(r, s, "/v1/stats", paged(f, r.URL.Query()), &p)
+	return &view{Title: "Endpoints", Tab: "/messages", Template: "endpoints", Data: p}, err
 }
 
 // endpointPage is one endpoint with all that is set for it.
@@ -102,42 +78,35 @@ func (c *Console) showEndpoint(r *http.Request, s *session, test *dispatch.TestR
 	if err := c.get(r, s, at, nil, &p.Config); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(p.Config, &p.endpoint); err != nil {
-		return nil, err
-	}
-	if err := c.get(r, s, at+"/stats", nil, &p.Stats); err != nil {
+	if err := c.get(r, s, at+"/stats", nil, &p.endpoint); err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer
 	_ = json.Indent(&text, p.Config, "", "  ") // it has just been read
 	p.Text = text.String()
-	return &view{Title: p.ID, Tab: "/messages", Template: "endpoint", Data: p}, nil
+	return &view{Title: p.Endpoint, Tab: "/messages", Template: "endpoint", Data: p}, nil
 }
 
 // actOnEndpoint enables, disables or tests an endpoint.
 func (c *Console) actOnEndpoint(r *http.Request, s *session) (*view, error) {
 	id, do := r.PathValue("id"), r.PathValue("do")
-	at, body, said := "/v1/endpoints/"+url.PathEscape(id)+"/"+do, any(nil), ""
-	var test *dispatch.TestResult
-	var into any
+	at, body := "/v1/endpoints/"+url.PathEscape(id)+"/"+do, any(nil)
+	said := map[string]string{"enable": "Enabled. What waits is sent now.", "disable": "Disabled. Its messages are kept and wait."}[do]
 	switch do {
-	case "enable":
-		said = "Enabled. What waits is sent now."
-	case "disable":
-		body, said = map[string]string{"reason": r.PostFormValue("reason")}, "Disabled. Its messages are kept and wait."
 	case "test", "test-and-enable":
-		test = &dispatch.TestResult{}
-		into = test
+		test := &dispatch.TestResult{}
+		if err := c.post(r, s, at, nil, nil, test); err != nil {
+			return nil, err
+		}
+		return c.showEndpoint(r, s, test)
+	case "disable":
+		body = map[string]string{"reason": r.PostFormValue("reason")}
+	case "enable":
 	default:
 		return nil, errNoPage
 	}
-	if err := c.post(r, s, at, nil, body, into); err != nil {
-		return nil, err
-	}
-	if test != nil {
-		return c.showEndpoint(r, s, test)
-	}
-	return &view{Location: "/endpoints/" + url.PathEscape(id), Said: fmt.Sprintf("%s: %s", id, said)}, nil
+	err := c.post(r, s, at, nil, body, nil)
+	return &view{Location: "/endpoints/" + url.PathEscape(id), Said: fmt.Sprintf("%s: %s", id, said)}, err
 }
 
 // took shortens a duration that the API has written in words.
