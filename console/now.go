@@ -57,9 +57,6 @@ func (i *instance) reach(from string) {
 	}
 }
 
-// pageRows is how many rows a page has.
-const pageRows = 50
-
 // deliveries begins the names of dependencies that webhooks are delivered to.
 const deliveries = "webhook:"
 
@@ -264,12 +261,9 @@ func (c *Console) dependencyLive(r *http.Request, s *session) (look func() (map[
 // whyPage says what a reason means, and what is set for a dependency.
 type whyPage struct {
 	Reason
-	Dependency string    `json:"dependency,omitempty"`
-	Set        []setting `json:"set,omitempty"`
-	Policy     string    `json:"-"`
+	Dependency string `json:"dependency,omitempty"`
+	Policy     string `json:"-"`
 }
-
-type setting struct{ Name, Value string }
 
 // why explains a reason, for a dependency if one is named.
 func (c *Console) why(r *http.Request, _ *session) (*view, error) {
