@@ -693,7 +693,8 @@ type EndpointStats struct {
 	State EndpointStatsState `json:"state"`
 
 	// Unreadable due messages that wait because processes lack their encryption key
-	Unreadable int `json:"unreadable,omitempty,omitzero"`
+	Unreadable int    `json:"unreadable,omitempty,omitzero"`
+	URL        string `json:"url,omitempty,omitzero"`
 
 	// Waiting until they are due
 	Waiting int `json:"waiting"`
@@ -1635,9 +1636,6 @@ type ListDeadLettersParams struct {
 	Redrive *string    `form:"redrive,omitempty" json:"redrive,omitempty"`
 	Since   *time.Time `form:"since,omitempty" json:"since,omitempty"`
 	Until   *time.Time `form:"until,omitempty" json:"until,omitempty"`
-
-	// Newest newest first
-	Newest *bool `form:"newest,omitempty" json:"newest,omitempty"`
 
 	// Newest newest first
 	Newest *bool `form:"newest,omitempty" json:"newest,omitempty"`

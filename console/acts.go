@@ -71,7 +71,7 @@ func actOf(r *http.Request) (p actPage, err error) {
 		return p, errNoPage
 	}
 	p.Act = acts[i]
-	if p.Filter, err = filterOfMessages(r.URL.Query()); err != nil {
+	if p.Filter, err = filter(r.URL.Query(), messageFields...); err != nil {
 		return p, err
 	}
 	p.Of = maps.Clone(p.Filter)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 
 	"github.com/forbear-go/forbear/internal/inbound"
+	"github.com/forbear-go/forbear/internal/loopback"
 )
 
 // problem is what an API says is wrong (RFC 9457), or a page.
@@ -96,7 +97,9 @@ func serve(r *http.Request, h http.Handler, s *session, q call, into any) error 
 	if err != nil {
 		return err
 	}
-	if inbound.Forwarded(r) {
+	// An API that serves this machine without a token goes by the name that is asked for, which
+	// anyone can write who reaches the console from elsewhere.
+	if inbound.Forwarded(r) || !loopback.Host(r.RemoteAddr) {
 		in.Header.Set("Via", "1.1 console") // and nothing else that a browser sent
 	}
 	in.Host, in.RemoteAddr, in.Proto, in.ProtoMajor, in.ProtoMinor = r.Host, r.RemoteAddr, r.Proto, r.ProtoMajor, r.ProtoMinor

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
+
+	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // endpointsPage is a page of endpoints.
@@ -17,39 +19,22 @@ type endpointsPage struct {
 	Next      string     `json:"next"`
 }
 
-// endpoint is a receiver of webhooks, and how it fares.
+// endpoint is a receiver of webhooks, and how it fares. Durations are in words.
 type endpoint struct {
-	ID           string    `json:"id"`
-	URL          string    `json:"url"`
-	Application  string    `json:"application,omitempty"`
-	State        string    `json:"state"`
-	DisabledBy   string    `json:"disabled_by,omitempty"`
-	Reason       string    `json:"reason,omitempty"`
-	Since        time.Time `json:"since,omitzero"`
-	FailingSince time.Time `json:"failing_since,omitzero"`
-	Held         string    `json:"held,omitempty"`
-	Error        string    `json:"error,omitempty"`
-	// Stats is nil where there are none yet: they are another request's.
-	Stats *endpointStats `json:"stats,omitempty"`
-}
-
-// endpointStats is the backlog and the attempts of an endpoint. Durations are in words.
-type endpointStats struct {
-	Endpoint    string       `json:"endpoint"`
-	Waiting     int          `json:"waiting"`
-	BehindKey   int          `json:"held"`
-	Sending     int          `json:"sending"`
-	Unreadable  int          `json:"unreadable,omitempty"`
-	OldestAge   string       `json:"oldest_age"`
-	NextAttempt time.Time    `json:"next_attempt,omitzero"`
-	DeadLetters int          `json:"dead_letters"`
-	Capped      bool         `json:"capped,omitempty"`
-	Hour        attemptStats `json:"last_hour"`
-	Day         attemptStats `json:"last_day"`
-	Process     struct {
+	store.EndpointStats
+	URL          string       `json:"url"`
+	State        string       `json:"state"`
+	DisabledBy   string       `json:"disabled_by,omitempty"`
+	Reason       string       `json:"reason,omitempty"`
+	Since        time.Time    `json:"since,omitzero"`
+	FailingSince time.Time    `json:"failing_since,omitzero"`
+	Error        string       `json:"error,omitempty"`
+	OldestAge    string       `json:"oldest_age"`
+	Hour         attemptStats `json:"last_hour"`
+	Day          attemptStats `json:"last_day"`
+	Process      struct {
 		Breaker     string    `json:"breaker"`
 		FailureRate float64   `json:"failure_rate"`
-		Hold        string    `json:"hold,omitempty"`
 		Held        string    `json:"held,omitempty"`
 		NextProbe   time.Time `json:"next_probe,omitzero"`
 	} `json:"process"`
@@ -66,45 +51,21 @@ type attemptStats struct {
 // endpoints lists endpoints in the order of their ids. Those in trouble come first on the
 // page of what happens now.
 func (c *Console) endpoints(r *http.Request, s *session) (*view, error) {
-	q, ask := r.URL.Query(), url.Values{"limit": {strconv.Itoa(pageRows)}}
-	for _, name := range []string{"q", "state", "application", "after"} {
-		if v := q.Get(name); v != "" {
-			ask.Set(name, v)
-		}
+	f, err := filter(r.URL.Query(), "q", "state", "application")
+	if err != nil {
+		return nil, err
 	}
 	var p endpointsPage
-	if err := c.get(r, s, "/v1/endpoints", ask, &p); err != nil {
-		return nil, err
-	}
-	var stats struct{ Endpoints []endpointStats }
-	if err := c.get(r, s, "/v1/stats", ask, &stats); err != nil {
-		return nil, err
-	}
-	of := map[string]*endpointStats{}
-	for i := range stats.Endpoints {
-		of[stats.Endpoints[i].Endpoint] = &stats.Endpoints[i]
-	}
-	for i := range p.Endpoints {
-		p.Endpoints[i].Stats = of[p.Endpoints[i].ID]
-	}
-	return &view{Title: "Endpoints", Tab: "/messages", Template: "endpoints", Data: p}, nil
+	err = c.get(r, s, "/v1/stats", paged(f, r.URL.Query()), &p)
+	return &view{Title: "Endpoints", Tab: "/messages", Template: "endpoints", Data: p}, err
 }
 
 // endpointPage is one endpoint with all that is set for it.
 type endpointPage struct {
 	endpoint
-	Config json.RawMessage `json:"configuration"`
-	Text   string          `json:"-"` // of Config
-	Test   *testResult     `json:"test,omitempty"`
-}
-
-// testResult is what a test message has shown.
-type testResult struct {
-	OK        bool   `json:"ok"`
-	Status    int    `json:"status,omitempty"`
-	ErrorType string `json:"error_type,omitempty"`
-	Response  string `json:"response,omitempty"`
-	Enabled   bool   `json:"enabled"`
+	Config json.RawMessage      `json:"configuration"`
+	Text   string               `json:"-"` // of Config
+	Test   *dispatch.TestResult `json:"test,omitempty"`
 }
 
 // endpoint shows one endpoint.
@@ -112,47 +73,40 @@ func (c *Console) endpoint(r *http.Request, s *session) (*view, error) {
 	return c.showEndpoint(r, s, nil)
 }
 
-func (c *Console) showEndpoint(r *http.Request, s *session, test *testResult) (*view, error) {
+func (c *Console) showEndpoint(r *http.Request, s *session, test *dispatch.TestResult) (*view, error) {
 	at, p := "/v1/endpoints/"+url.PathEscape(r.PathValue("id")), endpointPage{Test: test}
 	if err := c.get(r, s, at, nil, &p.Config); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(p.Config, &p.endpoint); err != nil {
-		return nil, err
-	}
-	if err := c.get(r, s, at+"/stats", nil, &p.Stats); err != nil {
+	if err := c.get(r, s, at+"/stats", nil, &p.endpoint); err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer
 	_ = json.Indent(&text, p.Config, "", "  ") // it has just been read
 	p.Text = text.String()
-	return &view{Title: p.ID, Tab: "/messages", Template: "endpoint", Data: p}, nil
+	return &view{Title: p.Endpoint, Tab: "/messages", Template: "endpoint", Data: p}, nil
 }
 
 // actOnEndpoint enables, disables or tests an endpoint.
 func (c *Console) actOnEndpoint(r *http.Request, s *session) (*view, error) {
 	id, do := r.PathValue("id"), r.PathValue("do")
-	at, body, said := "/v1/endpoints/"+url.PathEscape(id)+"/"+do, any(nil), ""
-	var test *testResult
-	var into any
+	at, body := "/v1/endpoints/"+url.PathEscape(id)+"/"+do, any(nil)
+	said := map[string]string{"enable": "Enabled. What waits is sent now.", "disable": "Disabled. Its messages are kept and wait."}[do]
 	switch do {
-	case "enable":
-		said = "Enabled. What waits is sent now."
-	case "disable":
-		body, said = map[string]string{"reason": r.PostFormValue("reason")}, "Disabled. Its messages are kept and wait."
 	case "test", "test-and-enable":
-		test = &testResult{}
-		into = test
+		test := &dispatch.TestResult{}
+		if err := c.post(r, s, at, nil, nil, test); err != nil {
+			return nil, err
+		}
+		return c.showEndpoint(r, s, test)
+	case "disable":
+		body = map[string]string{"reason": r.PostFormValue("reason")}
+	case "enable":
 	default:
 		return nil, errNoPage
 	}
-	if err := c.post(r, s, at, nil, body, into); err != nil {
-		return nil, err
-	}
-	if test != nil {
-		return c.showEndpoint(r, s, test)
-	}
-	return &view{Location: "/endpoints/" + url.PathEscape(id), Said: fmt.Sprintf("%s: %s", id, said)}, nil
+	err := c.post(r, s, at, nil, body, nil)
+	return &view{Location: "/endpoints/" + url.PathEscape(id), Said: fmt.Sprintf("%s: %s", id, said)}, err
 }
 
 // took shortens a duration that the API has written in words.

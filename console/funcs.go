@@ -31,7 +31,7 @@ var funcs = map[string]any{
 	"pairs":   pairs,
 	"line":    line,
 	"join":    strings.Join,
-	"text":    func(b []byte) string { return string(b) },
+	"fields":  fields,
 }
 
 // when writes a time: a script shows it in the reader's zone, and UTC on hover.

@@ -46,16 +46,14 @@ func (c *Console) keys(r *http.Request, s *session) (*view, error) {
 	p := keysPage{Off: c.api() == nil, States: []string{string(idempotency.Held), string(idempotency.Started), string(idempotency.Released), string(idempotency.Completed), "all"}}
 	v := &view{Title: "Keys held", Tab: "/keys", Template: "keys"}
 	if !p.Off {
-		ask := url.Values{"limit": {strconv.Itoa(pageRows)}}
-		for _, name := range []string{"scope", "key", "after"} {
-			if q.Get(name) != "" {
-				ask.Set(name, q.Get(name))
-			}
+		f, err := filter(q, "scope", "key")
+		if err != nil {
+			return nil, err
 		}
 		if state := cmp.Or(q.Get("state"), string(idempotency.Held)); state != "all" {
-			ask.Set("state", state)
+			f.Set("state", state)
 		}
-		if err := c.get(r, s, "/v1/keys", ask, &p); err != nil {
+		if err := c.get(r, s, "/v1/keys", paged(f, q), &p); err != nil {
 			return nil, err
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
@@ -21,7 +19,7 @@ type lettersPage struct {
 	// All is the filter for acts on all letters that match, and nil where it chooses some
 	// that cannot be acted upon.
 	All    url.Values `json:"-"`
-	Filter []field    `json:"filter"`
+	Filter url.Values `json:"filter"`
 	Bound  bool       `json:"-"` // whether something is looked for
 	More   bool       `json:"-"` // by a field that is seldom used
 }
@@ -39,14 +37,7 @@ type group struct {
 	Others []queue.CauseStat `json:"-"` // causes that are shown on demand
 }
 
-// field is a part of a filter.
-type field struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-// letterFields are those of a filter that are texts, by their names in addresses and in
-// the API.
+// letterFields are the parts of their filter that are texts.
 var letterFields = []string{"destination", "reason", "cause", "error_type", "event_id", "application", "queue", "redrive"}
 
 // shownCauses is how many causes of a group are seen at once.
@@ -54,40 +45,12 @@ const shownCauses = 5
 
 // filterOf returns the filter of an address as the API has it: of letters that are dead,
 // unless it names a state.
-func filterOf(q url.Values) (f []field, err error) {
-	for _, name := range letterFields {
-		if v := strings.TrimSpace(q.Get(name)); v != "" {
-			f = append(f, field{name, v})
-		}
+func filterOf(q url.Values) (url.Values, error) {
+	f, err := filter(q, append(letterFields, "since", "until")...)
+	if state := cmp.Or(q.Get("state"), string(deadletter.Dead)); err == nil && state != "any" {
+		f.Set("state", state)
 	}
-	if state := cmp.Or(q.Get("state"), string(deadletter.Dead)); state != "any" {
-		f = append(f, field{"state", state})
-	}
-	times, err := timesOf(q)
-	return append(f, times...), err
-}
-
-// timesOf returns since and until of an address, as the API has them.
-func timesOf(q url.Values) (f []field, err error) {
-	for _, name := range []string{"since", "until"} {
-		if text := strings.TrimSpace(q.Get(name)); text != "" {
-			t, err := moment(text, time.Now())
-			if err != nil {
-				return nil, &problem{Status: http.StatusBadRequest, Detail: name + ": " + err.Error()}
-			}
-			f = append(f, field{name, t.UTC().Format(time.RFC3339Nano)})
-		}
-	}
-	return f, nil
-}
-
-// queryOf returns fields as a query.
-func queryOf(f []field) url.Values {
-	q := url.Values{}
-	for _, f := range f {
-		q.Add(f.Name, f.Value)
-	}
-	return q
+	return f, err
 }
 
 // letters shows the groups of all dead letters, and those that a filter chooses, the newest
@@ -100,14 +63,11 @@ func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
 		return nil, err
 	}
 	p.Bound = len(p.Filter) > 1 || q.Has("state")
-	p.More = slices.ContainsFunc(p.Filter, func(f field) bool { return slices.Contains(letterFields[2:], f.Name) })
-	ask := queryOf(p.Filter)
-	if ask.Get("state") == string(deadletter.Dead) && !ask.Has("redrive") {
-		p.All = queryOf(p.Filter)
+	p.More = slices.ContainsFunc(letterFields[2:], p.Filter.Has)
+	if p.Filter.Get("state") == string(deadletter.Dead) && !p.Filter.Has("redrive") {
+		p.All = p.Filter
 	}
-	for name, values := range pageQuery(r) {
-		ask[name] = values
-	}
+	ask := paged(p.Filter, q)
 	ask.Set("newest", "true")
 	if err := c.get(r, s, "/v1/dead-letters", ask, &p); err != nil {
 		return nil, err
@@ -136,19 +96,11 @@ type letterPage struct {
 	Audit    []queue.Entry `json:"audit"`
 }
 
-// letter shows a dead letter beside its attempts, masked.
+// letter shows a dead letter beside its attempts: masked, or with its payload, as
+// [Console.message] does.
 func (c *Console) letter(r *http.Request, s *session) (*view, error) {
-	return c.showLetter(r, s, nil)
-}
-
-// revealLetter shows it with its payload, which the API records first.
-func (c *Console) revealLetter(r *http.Request, s *session) (*view, error) {
-	return c.showLetter(r, s, url.Values{"reveal": {"true"}})
-}
-
-func (c *Console) showLetter(r *http.Request, s *session, query url.Values) (*view, error) {
-	p := letterPage{Shown: query != nil}
-	if err := c.get(r, s, "/v1/dead-letters/"+url.PathEscape(r.PathValue("id")), query, &p.letter); err != nil {
+	p := letterPage{Shown: r.Method == http.MethodPost}
+	if err := c.get(r, s, "/v1/dead-letters/"+url.PathEscape(r.PathValue("id")), reveal(r), &p.letter); err != nil {
 		return nil, err
 	}
 	if err := c.get(r, s, "/v1/audit", url.Values{"target": {p.ID}, "limit": {"20"}}, &p); err != nil {

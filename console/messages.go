@@ -1,11 +1,9 @@
 package console
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook/store"
@@ -38,43 +36,21 @@ const (
 	maxLooks  = 60
 )
 
-// filterOfMessages reads the filter of an address as the API has it in a query.
-func filterOfMessages(q url.Values) (url.Values, error) {
-	f := url.Values{}
-	for _, name := range []string{"id", "endpoint", "application", "type", "key", "state", "since", "until"} {
-		for _, text := range q[name] {
-			if text = strings.TrimSpace(text); text == "" {
-				continue
-			}
-			if name == "since" || name == "until" {
-				t, err := moment(text, time.Now())
-				if err != nil {
-					return nil, &problem{Status: http.StatusBadRequest, Detail: name + ": " + err.Error()}
-				}
-				text = t.UTC().Format(time.RFC3339Nano)
-			}
-			f.Add(name, text)
-		}
-	}
-	return f, nil
-}
+// messageFields are the parts of their filter.
+var messageFields = []string{"id", "endpoint", "application", "type", "key", "state", "since", "until"}
 
 // messages lists the messages that a filter chooses, the newest first.
 func (c *Console) messages(r *http.Request, s *session) (*view, error) {
 	q := r.URL.Query()
-	f, err := filterOfMessages(q)
+	f, err := filter(q, messageFields...)
 	if err != nil {
 		return nil, err
 	}
 	looks, _ := strconv.Atoi(q.Get("looks"))
-	p, ask := messagesPage{Looks: looks + 1, States: messageStates}, maps.Clone(f)
-	ask.Set("limit", strconv.Itoa(pageRows))
+	p, ask := messagesPage{Looks: looks + 1, States: messageStates}, paged(f, q)
 	ask.Set("patience", firstLook)
 	if looks > 0 {
 		ask.Set("patience", longLook)
-	}
-	if after := q.Get("after"); after != "" {
-		ask.Set("after", after)
 	}
 	if err := c.get(r, s, "/v1/messages", ask, &p); err != nil {
 		return nil, err
@@ -117,17 +93,13 @@ type content struct {
 	Original payload `json:"-"`
 }
 
-// delivery is a message at one endpoint. Durations are in words here.
+// delivery is a message at one endpoint.
 type delivery struct {
-	Endpoint  string    `json:"endpoint"`
-	State     string    `json:"state"`
-	Due       time.Time `json:"due,omitzero"`
-	Attempts  int       `json:"attempts"`
-	Postponed int       `json:"postponed,omitempty"`
-	History   []sending `json:"attempt_history"`
+	store.DeliveryInfo
+	History []sending `json:"attempt_history"`
 }
 
-// sending is one attempt of a delivery.
+// sending is one attempt of a delivery, with durations in words.
 type sending struct {
 	Number    int       `json:"attempt"`
 	At        time.Time `json:"at"`
@@ -140,19 +112,11 @@ type sending struct {
 	Response  string    `json:"response,omitempty"`
 }
 
-// message shows a message, masked.
+// message shows a message: masked, or with its payload once that was asked for by a form,
+// which the API records first.
 func (c *Console) message(r *http.Request, s *session) (*view, error) {
-	return c.showMessage(r, s, nil)
-}
-
-// revealMessage shows it with its payload, which the API records first.
-func (c *Console) revealMessage(r *http.Request, s *session) (*view, error) {
-	return c.showMessage(r, s, url.Values{"reveal": {"true"}})
-}
-
-func (c *Console) showMessage(r *http.Request, s *session, query url.Values) (*view, error) {
-	p := messagePage{Shown: query != nil}
-	if err := c.get(r, s, "/v1/messages/"+url.PathEscape(r.PathValue("id")), query, &p); err != nil {
+	p := messagePage{Shown: r.Method == http.MethodPost}
+	if err := c.get(r, s, "/v1/messages/"+url.PathEscape(r.PathValue("id")), reveal(r), &p); err != nil {
 		return nil, err
 	}
 	for i := range p.Contents {

@@ -57,9 +57,6 @@ func (i *instance) reach(from string) {
 	}
 }
 
-// pageRows is how many rows a page has.
-const pageRows = 50
-
 // deliveries begins the names of dependencies that webhooks are delivered to.
 const deliveries = "webhook:"
 
@@ -189,8 +186,16 @@ func (c *Console) cells(parts map[string]page.Markup, d row) (err error) {
 // dependencyPage is one dependency with what was seen of it.
 type dependencyPage struct {
 	gateway.DependencyDetail
-	Row  row   `json:"-"`
-	Held *held `json:"delivery_held,omitempty"`
+	Row    row    `json:"-"`
+	Held   *held  `json:"delivery_held,omitempty"`
+	Recent []seen `json:"-"` // of Calls
+	Newest int64  `json:"-"` // when the newest of them was, in nanoseconds since 1970
+}
+
+// seen is a call with its dependency.
+type seen struct {
+	Dependency string
+	gateway.FailedCall
 }
 
 // held is why deliveries to an endpoint are held up, in words.
@@ -204,6 +209,9 @@ func (c *Console) detail(r *http.Request, s *session) (p dependencyPage, err err
 	name := r.PathValue("dependency")
 	err = c.admin(r, "/admin/dependencies/"+url.PathEscape(name), nil, &p.DependencyDetail)
 	p.Row = rowOf(p.DependencyStatus, false)
+	for _, call := range p.Calls {
+		p.Recent, p.Newest = append(p.Recent, seen{name, call}), max(p.Newest, call.At.UnixNano())
+	}
 	if err == nil && p.Row.Endpoint != "" && p.Delivery != nil && p.Delivery.Hold != "" {
 		var stats struct{ Process held }
 		if c.get(r, s, "/v1/endpoints/"+url.PathEscape(p.Row.Endpoint)+"/stats", nil, &stats) == nil {
@@ -219,14 +227,28 @@ func (c *Console) dependency(r *http.Request, s *session) (*view, error) {
 	return &view{Title: p.Dependency, Tab: "/", Template: "dependency", Data: p}, err
 }
 
-// dependencyLive follows it.
+// dependencyLive follows it. Calls are added to those that the page has, whose newest the
+// address says: one that a reader has opened stays as it is.
 func (c *Console) dependencyLive(r *http.Request, s *session) (look func() (map[string]page.Markup, error), err error) {
+	newest, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+	if err != nil {
+		return nil, errNoPage
+	}
 	return func() (map[string]page.Markup, error) {
 		p, err := c.detail(r, s)
 		if err != nil {
 			return nil, err
 		}
 		parts := map[string]page.Markup{}
+		if old := slices.IndexFunc(p.Recent, func(s seen) bool { return s.At.UnixNano() <= newest }); old >= 0 {
+			p.Recent = p.Recent[:old]
+		}
+		if len(p.Recent) > 0 {
+			newest = p.Newest
+			if parts["calls"], err = c.pages.Execute("new-calls", p.Recent); err != nil {
+				return nil, err
+			}
+		}
 		p.Row.OOB = true
 		if err := c.cells(parts, p.Row); err != nil {
 			return nil, err
@@ -239,12 +261,9 @@ func (c *Console) dependencyLive(r *http.Request, s *session) (look func() (map[
 // whyPage says what a reason means, and what is set for a dependency.
 type whyPage struct {
 	Reason
-	Dependency string    `json:"dependency,omitempty"`
-	Set        []setting `json:"set,omitempty"`
-	Policy     string    `json:"-"`
+	Dependency string `json:"dependency,omitempty"`
+	Policy     string `json:"-"`
 }
-
-type setting struct{ Name, Value string }
 
 // why explains a reason, for a dependency if one is named.
 func (c *Console) why(r *http.Request, _ *session) (*view, error) {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -11,6 +14,11 @@ import (
 // that no number loses its last digits.
 type payload struct {
 	Text, Form string
+}
+
+// reveal is the query by which the API shows a payload, where a form asks for it.
+func reveal(r *http.Request) url.Values {
+	return url.Values{"reveal": {strconv.FormatBool(r.Method == http.MethodPost)}}
 }
 
 // payloadOf indents JSON, and writes what is not text in base64.

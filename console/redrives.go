@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear/console/internal/page"
@@ -17,19 +16,10 @@ type redrivesPage struct {
 	Next     string      `json:"next"`
 }
 
-// pageQuery returns the query of a page that begins where an address says.
-func pageQuery(r *http.Request) url.Values {
-	ask := url.Values{"limit": {strconv.Itoa(pageRows)}}
-	if after := r.URL.Query().Get("after"); after != "" {
-		ask.Set("after", after)
-	}
-	return ask
-}
-
 // redrives lists redrives, the newest first.
 func (c *Console) redrives(r *http.Request, s *session) (*view, error) {
 	var p redrivesPage
-	err := c.get(r, s, "/v1/redrives", pageQuery(r), &p)
+	err := c.get(r, s, "/v1/redrives", paged(url.Values{}, r.URL.Query()), &p)
 	return &view{Title: "Redrives", Tab: "/dead-letters", Template: "redrives", Data: p}, err
 }
 
@@ -39,7 +29,6 @@ type redrivePage struct {
 	Open  bool          `json:"-"`
 	Known int           `json:"-"` // outcomes
 	Left  time.Duration `json:"-"` // until all are sent
-	Words []field       `json:"-"` // its filter
 	OOB   bool          `json:"-"`
 }
 
@@ -48,15 +37,6 @@ func (c *Console) job(r *http.Request, s *session) (p redrivePage, err error) {
 	p.Open, p.Known = p.State.Open(), p.Delivered+p.Failing
 	if p.State == queue.JobRunning && p.Rate > 0 {
 		p.Left = time.Duration(float64(max(p.Total-p.Begun, 0)) / p.Rate * float64(time.Second)).Round(time.Second)
-	}
-	f := p.Filter
-	for _, w := range []field{
-		{"queue", f.Queue}, {"destination", f.Destination}, {"application", f.Application}, {"reason", f.Reason},
-		{"error type", f.ErrorType}, {"event", f.EventID}, {"cause", f.Cause},
-	} {
-		if w.Value != "" {
-			p.Words = append(p.Words, w)
-		}
 	}
 	return p, err
 }
@@ -113,20 +93,11 @@ type auditPage struct {
 
 // audit shows who did what, the newest first.
 func (c *Console) audit(r *http.Request, s *session) (*view, error) {
-	ask, q := pageQuery(r), r.URL.Query()
-	for _, name := range []string{"who", "action", "target"} {
-		if v := q.Get(name); v != "" {
-			ask.Set(name, v)
-		}
-	}
-	times, err := timesOf(q)
+	f, err := filter(r.URL.Query(), "who", "action", "target", "since", "until")
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range times {
-		ask.Set(t.Name, t.Value)
-	}
 	var p auditPage
-	err = c.get(r, s, "/v1/audit", ask, &p)
+	err = c.get(r, s, "/v1/audit", paged(f, r.URL.Query()), &p)
 	return &view{Title: "Audit trail", Tab: "/dead-letters", Template: "audit", Data: p}, err
 }

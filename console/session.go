@@ -116,7 +116,8 @@ func (c *Console) admit(r *http.Request) (*session, error) {
 	}
 	who, err := c.whoami(r, s.token)
 	switch {
-	case isProblem(err, http.StatusUnauthorized) || isProblem(err, http.StatusForbidden):
+	// Once the last token is revoked, the API lets it in as no one: its session ends all the same.
+	case isProblem(err, http.StatusUnauthorized) || isProblem(err, http.StatusForbidden) || err == nil && who.Name == "" && !s.Local:
 		c.sessions.end(r)
 		return nil, errSignIn
 	case err != nil && s.Local:

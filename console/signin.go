@@ -44,6 +44,7 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 
 // signIn checks a token, slowly, and begins a session.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm() // a body that never ends must not hold a place
 	select {
 	case c.signIns <- struct{}{}:
 		defer func() { <-c.signIns }()

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -194,6 +195,55 @@ func TestRevokedTokenEndsItsSession(t *testing.T) {
 	toSignIn(t, f.get("/")) // the session is gone
 	f.signedIn(t, adminToken).tokens[adminToken] = `{"name":"ada","scope":"read-only"}`
 	holds(t, f.do(http.MethodPost, "/keys/settle", values("outcome", "undone", "why", "x")), http.StatusForbidden)
+}
+
+// Without any token left, the API lets everyone of this machine in, and so the revoked one.
+func TestLastTokenThatIsRevokedEndsItsSession(t *testing.T) {
+	f := newFake(t).signedIn(t, adminToken)
+	f.tokens[adminToken] = f.tokens[""]
+	holds(t, f.do(http.MethodPost, "/keys/settle", values("outcome", "undone", "why", "x")), http.StatusSeeOther)
+	holds(t, f.get("/"), http.StatusOK, "read only", `href="/sign-in"`)
+	for _, call := range f.calls {
+		if strings.HasPrefix(call, "POST") {
+			t.Errorf("a revoked token sent %s", call)
+		}
+	}
+}
+
+// The holder of the admin token, who is elsewhere, writes localhost as the host. The delivery
+// API, which is not beyond this machine and demands no token, must learn of it.
+func TestNameOfThisMachineFromElsewhere(t *testing.T) {
+	f := newFake(t, func(c *Config) { c.AdminToken = "secret-of-the-door" }).signedIn(t, "secret-of-the-door")
+	for peer, want := range map[string]bool{"192.0.2.1:5000": true, "127.0.0.1:5000": false, "[::1]:5000": false} {
+		var via bool
+		f.API = func() http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { via = r.Header.Get("Via") != "" })
+		}
+		r := httptest.NewRequest(http.MethodGet, "http://localhost:8081/messages", nil)
+		r.AddCookie(&http.Cookie{Name: "__Host-forbear-8081", Value: f.cookies["__Host-forbear-8081"]})
+		r.RemoteAddr = peer
+		f.handler.ServeHTTP(httptest.NewRecorder(), r)
+		if via != want {
+			t.Errorf("from %s: the API sees a proxy %v, want %v", peer, via, want)
+		}
+	}
+}
+
+// Forms that never end must not keep others from signing in.
+func TestSlowFormHoldsNoPlaceOfSignIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		body, more := io.Pipe()
+		for range maxSignIns {
+			r := httptest.NewRequest(http.MethodPost, "http://localhost:8081/sign-in", body)
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			go f.handler.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		synctest.Wait()
+		f.signedIn(t, adminToken)
+		_ = more.Close()
+		time.Sleep(slowdown)
+	})
 }
 
 // What happens now is seen above all while the database is away.

@@ -23,7 +23,7 @@ func samples() map[string]any {
 	q := func(data any) shown { return shown{Data: data, Session: &session{}, Query: url.Values{}} }
 	return map[string]any{
 		"frame": frame{view: &view{}, Session: &session{}}, "problem": q(&problem{}), "signin": q(signInForm{}),
-		"now": q(nowPage{}), "row": row{}, "news": 3, "dependency": q(dependencyPage{}), "seen": dependencyPage{}, "why": q(whyPage{}),
+		"now": q(nowPage{}), "row": row{}, "news": 3, "dependency": q(dependencyPage{}), "seen": dependencyPage{}, "call": seen{}, "new-calls": []seen{}, "why": q(whyPage{}),
 		"cell-trouble": row{}, "cell-hour": row{}, "cell-calls": row{}, "cell-saved": row{}, "cell-budget": row{}, "cell-breaker": row{}, "cell-pace": row{}, "cell-latency": row{},
 		"keys": q(keysPage{}), "key": q(keyPage{}),
 		"messages": q(messagesPage{}), "message": q(messagePage{}), "message-state": "", "act": q(actPage{}),

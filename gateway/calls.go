@@ -122,6 +122,7 @@ func (s *Stats) scheduled(e forbear.RetryScheduled) {
 	if r := t.retryer.Load(); r == nil || !r.Policy().Kind.Durable() {
 		return
 	}
+	t.failedAgain()
 	last := e.Failed[n-1]
 	e.Failed = e.Failed[n-1:]
 	c := callOf(e.Info, CallRetrying, e.Reason, e.Failure.Type, last.Took)
@@ -143,6 +144,7 @@ func (s *Stats) stopped(e *forbear.Stopped) {
 	case e.Attempts > 0:
 	case len(e.Failed) > 0:
 		outcome, made = CallPostponed, e.Failed[len(e.Failed)-1].Number
+		t.failedAgain()
 	default:
 		return
 	}

@@ -36,6 +36,7 @@ type tally struct {
 	initial, retries, exhausted, certificates count
 	// failed and saved are the calls of all error types. faults are those of failed for
 	// which the dependency may be to blame: a refused request or an impatient caller is no trouble.
+	// Durable work may not end for days: each failed attempt of it is one of faults.
 	failed, saved, faults count
 	took                  latency
 	retryer               atomic.Pointer[forbear.Retryer] // the latest of that name, nil for one that is not served
@@ -45,6 +46,23 @@ type tally struct {
 	by     map[countKey]*labelled
 	past   past
 	events events
+	// streak is how many attempts of durable work have failed while good ones were as many
+	// as goods.
+	streak, goods int64
+}
+
+// good returns how many attempts had no fault.
+func (t *tally) good() int64 { return t.initial.Load() + t.retries.Load() - t.faults.Load() }
+
+// failedAgain counts a failed attempt of durable work that is not the last of its call.
+func (t *tally) failedAgain() {
+	t.faults.Add(1)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if good := t.good(); good != t.goods {
+		t.streak, t.goods = 0, good
+	}
+	t.streak++
 }
 
 // countKey names a count of a tally by the error_type or the reason. Failed calls that are

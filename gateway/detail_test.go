@@ -208,6 +208,38 @@ func TestDetailShowsDurableWork(t *testing.T) {
 	})
 }
 
+// A delivery that is retried for days is no call that has failed yet, and its attempts are
+// hours apart: the endpoint is in trouble all the same, until an attempt succeeds.
+func TestDurableWorkThatFailsIsTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, made := watched(t)
+		r := made("webhook:ep_1", forbear.Policy{Kind: forbear.Webhook})
+		call := edge.Durable(t.Context(), r, edge.Progress{})
+		fail := func() {
+			call.Ask(t.Context(), time.Now())
+			call.Fail(t.Context(), forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}, time.Second, time.Now())
+			call = edge.Durable(t.Context(), r, call.Progress)
+		}
+		trouble := func(want string) {
+			t.Helper()
+			if got := detail(t, h, "webhook:ep_1").Trouble.Why; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+		trouble("")
+		fail()
+		trouble("1 of 1 attempts failed in 5 minutes")
+		time.Sleep(time.Hour)
+		fail()
+		trouble("the last 2 attempts failed")
+		time.Sleep(9 * time.Hour)
+		trouble("the last 2 attempts failed")
+		call.Ask(t.Context(), time.Now())
+		call.Succeed(t.Context(), time.Second, time.Now())
+		trouble("")
+	})
+}
+
 // A consumer that goes on with an event has an entry for each attempt, with that alone.
 func TestDetailShowsEventsByAttempt(t *testing.T) {
 	_, h, made := watched(t)

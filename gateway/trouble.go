@@ -41,6 +41,8 @@ const (
 type illness struct {
 	rank        int
 	recent      readings
+	durable     bool
+	streak      int64 // of failed attempts, of durable work
 	certificate string
 }
 
@@ -70,10 +72,16 @@ func (l *look) ill(t *tally) (i illness) {
 	t.mu.Lock()
 	i.recent = t.recent()
 	refused := t.events.certificate
+	if t.good() == t.goods {
+		i.streak = t.streak
+	}
 	t.mu.Unlock()
 	calls, retries, faults := i.recent[0], i.recent[1], i.recent[4]
 	r := t.retryer.Load()
 	busy := r != nil && calls+retries > 0
+	if r != nil && r.Policy().Kind.Durable() {
+		i.durable, calls = true, calls+retries // faults are those of attempts
+	}
 	var b *breaker.Breaker
 	if r != nil {
 		b = r.Breaker()
@@ -91,7 +99,7 @@ func (l *look) ill(t *tally) (i illness) {
 		i.rank = overBudget
 	case busy && isSick(r, l.now):
 		i.rank = unhealthy
-	case faults > 0 && faults*failingShare >= calls:
+	case faults > 0 && faults*failingShare >= calls, i.streak > 1:
 		i.rank = failing
 	case retries >= fewRetries && retries*retryingShare >= calls:
 		i.rank = retriesALot
@@ -146,6 +154,10 @@ func (i illness) why(d *DependencyStatus) string {
 		return "breaker open: the next call is a probe"
 	case i.rank == deliveryHeld && d.Delivery != nil && d.Delivery.Hold != "":
 		return wordsOf[i.rank] + ": " + d.Delivery.Hold
+	case i.rank == failing && i.streak > 1:
+		return fmt.Sprintf("the last %d attempts failed", i.streak)
+	case i.rank == failing && i.durable:
+		return fmt.Sprintf("%d of %d attempts failed in 5 minutes", i.recent[4], i.recent[0]+i.recent[1])
 	case i.rank == failing:
 		return fmt.Sprintf("%d of %d calls failed in 5 minutes", i.recent[4], i.recent[0])
 	case i.rank == retriesALot:

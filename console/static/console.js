@@ -79,7 +79,10 @@ document.addEventListener("htmx:afterSettle", (e) => {
   goOn();
   if (e.detail.boosted && e.detail.target === document.body) document.querySelector("h1")?.focus({ preventScroll: true });
 });
-document.addEventListener("htmx:oobAfterSwap", (e) => localTimes(e.detail.target.ownerDocument));
+document.addEventListener("htmx:oobAfterSwap", () => {
+  localTimes(document);
+  for (const old of document.querySelectorAll("#calls > :nth-child(n+65)")) old.remove();
+});
 
 document.addEventListener("DOMContentLoaded", () => {
   localTimes(document);

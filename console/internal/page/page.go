@@ -36,8 +36,8 @@ func Parse(files fs.FS, pattern string, funcs map[string]any) (*Set, error) {
 		}
 	}
 	names, err := fs.Glob(files, pattern)
-	if err != nil || len(names) == 0 {
-		return nil, fmt.Errorf("no templates: %w", err)
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range names {
 		text, err := fs.ReadFile(files, name)
@@ -48,9 +48,7 @@ func Parse(files fs.FS, pattern string, funcs map[string]any) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		for name, tree := range trees {
-			s.trees[name] = tree
-		}
+		maps.Copy(s.trees, trees)
 	}
 	return s, nil
 }
@@ -118,20 +116,15 @@ func (x *execution) walk(dot reflect.Value, node parse.Node) {
 		}
 	case *parse.IfNode:
 		defer x.scope()()
-		x.branch(truth(x.pipe(dot, n.Pipe)), dot, &n.BranchNode)
+		x.branch(dot, dot, x.pipe(dot, n.Pipe), &n.BranchNode)
 	case *parse.WithNode:
 		defer x.scope()()
 		v := x.pipe(dot, n.Pipe)
-		yes := truth(v)
-		if yes {
-			dot = v
-		}
-		x.branch(yes, dot, &n.BranchNode)
+		x.branch(v, dot, v, &n.BranchNode)
 	case *parse.RangeNode:
 		x.each(dot, n)
 	case *parse.TemplateNode:
 		x.template(n.Name, x.pipe(dot, n.Pipe))
-	case *parse.CommentNode:
 	default:
 		fail("%v is not supported", node)
 	}
@@ -143,25 +136,26 @@ func (x *execution) scope() (end func()) {
 	return func() { x.vars = x.vars[:n] }
 }
 
-func (x *execution) branch(yes bool, dot reflect.Value, n *parse.BranchNode) {
+// branch writes one of two lists, each for its dot.
+func (x *execution) branch(dot, otherwise, v reflect.Value, n *parse.BranchNode) {
 	switch {
-	case yes:
+	case truth(v):
 		x.walk(dot, n.List)
 	case n.ElseList != nil:
-		x.walk(dot, n.ElseList)
+		x.walk(otherwise, n.ElseList)
 	}
 }
 
-// each writes the body of a range over a slice or an array once for each element.
+// each writes the body of a range over a slice once for each element.
 func (x *execution) each(dot reflect.Value, n *parse.RangeNode) {
 	defer x.scope()()
 	list := value(x.value(dot, n.Pipe))
-	if list.IsValid() && list.Kind() != reflect.Slice && list.Kind() != reflect.Array {
-		fail("range over %v", list.Type())
-	}
-	if !list.IsValid() || list.Len() == 0 {
-		x.branch(false, dot, &n.BranchNode)
+	if !truth(list) {
+		x.branch(dot, dot, list, &n.BranchNode)
 		return
+	}
+	if list.Kind() != reflect.Slice {
+		fail("range over %v", list.Type())
 	}
 	for i := range list.Len() {
 		element, end := list.Index(i), x.scope()
@@ -191,9 +185,6 @@ var escaper = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", 
 
 // pipe returns the value of a pipeline, and declares its variables.
 func (x *execution) pipe(dot reflect.Value, p *parse.PipeNode) reflect.Value {
-	if p == nil {
-		return reflect.Value{}
-	}
 	if p.IsAssign {
 		fail("%v: a variable is assigned, not declared", p)
 	}

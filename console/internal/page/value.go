@@ -3,41 +3,34 @@ package page
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"text/template/parse"
 )
 
-// value returns the value of a pipeline. A command gets what the one before it returned
-// as its last argument.
-func (x *execution) value(dot reflect.Value, p *parse.PipeNode) (v reflect.Value) {
-	for i, cmd := range p.Cmds {
-		v = x.command(dot, cmd, v, i > 0)
+// value returns the value of a pipeline, which is one command: it calls a function, or is
+// the one value.
+func (x *execution) value(dot reflect.Value, p *parse.PipeNode) reflect.Value {
+	c := p.Cmds[0]
+	if len(p.Cmds) > 1 {
+		fail("%v: a pipeline is not supported", p)
 	}
-	return v
-}
-
-// command calls a function, or returns the one value that it is.
-func (x *execution) command(dot reflect.Value, c *parse.CommandNode, last reflect.Value, piped bool) reflect.Value {
 	name, ok := c.Args[0].(*parse.IdentifierNode)
 	if !ok {
-		if len(c.Args) > 1 || piped {
+		if len(c.Args) > 1 {
 			fail("%v is not a function", c)
 		}
 		return x.operand(dot, c.Args[0])
 	}
 	var args []reflect.Value
-	for _, a := range c.Args[1:] {
+	for i, a := range c.Args[1:] {
 		v := x.operand(dot, a)
 		// As in Go, what follows is not looked at when it cannot matter.
-		if name.Ident == "and" && !truth(v) || name.Ident == "or" && truth(v) {
-			return v
+		if name.Ident == "and" || name.Ident == "or" {
+			if last := i == len(c.Args)-2; last || truth(v) == (name.Ident == "or") {
+				return v
+			}
 		}
 		args = append(args, v)
-	}
-	if piped {
-		args = append(args, last)
-	}
-	if (name.Ident == "and" || name.Ident == "or") && len(args) > 0 {
-		return args[len(args)-1]
 	}
 	return call(name.Ident, x.set.funcs[name.Ident], args)
 }
@@ -87,23 +80,14 @@ func (x *execution) operand(dot reflect.Value, node parse.Node) reflect.Value {
 			}
 		}
 		fail("no variable %s", n.Ident[0])
-	case *parse.ChainNode:
-		return fields(x.operand(dot, n.Node), n.Field)
 	case *parse.PipeNode:
 		return x.value(dot, n)
-	case *parse.IdentifierNode:
-		return call(n.Ident, x.set.funcs[n.Ident], nil)
 	case *parse.StringNode:
 		return reflect.ValueOf(n.Text)
-	case *parse.BoolNode:
-		return reflect.ValueOf(n.True)
 	case *parse.NumberNode:
 		if n.IsInt {
 			return reflect.ValueOf(int(n.Int64))
 		}
-		return reflect.ValueOf(n.Float64)
-	case *parse.NilNode:
-		return reflect.Value{}
 	}
 	fail("%v is not supported", node)
 	return reflect.Value{}
@@ -116,8 +100,7 @@ func fields(v reflect.Value, names []string) reflect.Value {
 		if !v.IsValid() {
 			return v
 		}
-		of := v
-		switch v.Kind() {
+		switch of := v; v.Kind() {
 		case reflect.Struct:
 			if v = of.FieldByName(name); !v.IsValid() {
 				fail("%v has no field %s", of.Type(), name)
@@ -141,13 +124,12 @@ func value(v reflect.Value) reflect.Value {
 
 // truth reports whether a value is not empty.
 func truth(v reflect.Value) bool {
-	v = value(v)
-	switch {
-	case !v.IsValid():
+	switch v = value(v); v.Kind() {
+	case reflect.Invalid:
 		return false
-	case v.Kind() == reflect.Slice || v.Kind() == reflect.Map || v.Kind() == reflect.String:
+	case reflect.Slice, reflect.Map:
 		return v.Len() > 0
-	case v.Kind() == reflect.Struct:
+	case reflect.Struct:
 		return true
 	}
 	return !v.IsZero()
@@ -160,18 +142,11 @@ var builtins = map[string]any{
 	"not": func(v any) bool { return !truth(reflect.ValueOf(v)) },
 	"len": func(v any) int { return value(reflect.ValueOf(v)).Len() },
 	"eq": func(a any, b ...any) bool {
-		for _, o := range b {
-			if plain(a) == plain(o) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(b, func(o any) bool { return plain(a) == plain(o) })
 	},
-	"ne": func(a, b any) bool { return plain(a) != plain(b) },
-	"gt": func(a, b int) bool { return a > b },
-	"printf": func(format string, args ...any) string {
-		return fmt.Sprintf(format, args...)
-	},
+	"ne":     func(a, b any) bool { return plain(a) != plain(b) },
+	"gt":     func(a, b int) bool { return a > b },
+	"printf": fmt.Sprintf,
 }
 
 // plain returns a value as text: names that are types of their own are compared by it.

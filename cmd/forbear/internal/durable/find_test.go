@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -41,6 +42,9 @@ func TestEndpointsAreFound(t *testing.T) {
 					}
 					if status != 200 || fmt.Sprint(got) != want {
 						t.Errorf("%s%s: %d %v, want %s", path, query, status, got, want)
+					}
+					if all := fmt.Sprint(v); strings.Contains(want, prefix+"-a") && !strings.Contains(all, prefix+"?"+deadletter.Masked) || strings.Contains(all, "x=1") {
+						t.Errorf("%s%s: a query of a URL is not masked: %v", path, query, v)
 					}
 				}
 			}

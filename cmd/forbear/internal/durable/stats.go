@@ -23,6 +23,7 @@ const (
 type endpointStats struct {
 	store.EndpointStats
 
+	URL          string                `json:"url,omitempty"`
 	State        webhook.EndpointState `json:"state"`
 	DisabledBy   webhook.Party         `json:"disabled_by,omitempty"`
 	Reason       string                `json:"reason,omitempty"`
@@ -106,7 +107,7 @@ func (s *Service) stats(r *http.Request, of []webhook.Endpoint, most int) ([]end
 	list := make([]endpointStats, len(of))
 	for i := range of {
 		e := &of[i]
-		list[i] = endpointStats{stored[i], e.State, e.DisabledBy, e.Reason, e.Since, e.FailingSince, e.Error, s.Dispatcher.LaneStats(e.ID)}
+		list[i] = endpointStats{stored[i], e.Mask().URL, e.State, e.DisabledBy, e.Reason, e.Since, e.FailingSince, e.Error, s.Dispatcher.LaneStats(e.ID)}
 	}
 	return list, nil
 }
