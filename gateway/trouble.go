@@ -68,7 +68,7 @@ func (l *look) byTrouble(rows []*tally) []*tally {
 // more than it must and allocates nothing.
 func (l *look) ill(t *tally) (i illness) {
 	t.mu.Lock()
-	i.recent = t.recent()
+	i.recent = t.recent(l.minute)
 	refused := t.events.certificate
 	t.mu.Unlock()
 	calls, retries, faults := i.recent[0], i.recent[1], i.recent[4]
