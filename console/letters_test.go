@@ -126,10 +126,15 @@ func TestNothingIsNotAll(t *testing.T) {
 	a := &deadAPI{}
 	ask := a.console(t, "admin")
 	for _, c := range [][3]string{
-		{"GET", "/dead-letters/redrive", ""}, {"GET", "/dead-letters/discard?destination=acme", ""}, {"GET", "/dead-letters/discard?all=true", ""},
-		{"GET", "/dead-letters/redrive?all=true&state=resolved", ""}, {"GET", "/dead-letters/redrive?all=true&redrive=rdr_1", ""},
-		{"GET", "/dead-letters/redrive?all=true&until=tomorrow", ""}, {"GET", "/dead-letters/redrive?all=true&rate=0", ""},
-		{"POST", "/dead-letters/redrive", "all=true"}, {"POST", "/dead-letters/discard", "id=dlq_1&why=x"},
+		{"GET", "/dead-letters/redrive", ""},
+		{"GET", "/dead-letters/discard?destination=acme", ""},
+		{"GET", "/dead-letters/discard?all=true", ""},
+		{"GET", "/dead-letters/redrive?all=true&state=resolved", ""},
+		{"GET", "/dead-letters/redrive?all=true&redrive=rdr_1", ""},
+		{"GET", "/dead-letters/redrive?all=true&until=tomorrow", ""},
+		{"GET", "/dead-letters/redrive?all=true&rate=0", ""},
+		{"POST", "/dead-letters/redrive", "all=true"},
+		{"POST", "/dead-letters/discard", "id=dlq_1&why=x"},
 	} {
 		if status, _, page := ask(c[0], c[1], c[2]); status != 400 || len(a.asked) > 0 {
 			t.Errorf("%v: %d, asked %q: %s", c, status, a.asked, page)

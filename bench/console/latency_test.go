@@ -105,12 +105,19 @@ func pages(messages, endpoints int, find func(path, list, field string) string) 
 	endpoint, failing := pick("endpoint-%08d", endpoints), func(n int) string { return fmt.Sprintf("endpoint-%08d", 20*(1+n%(endpoints/20))) }
 	letter, cause := find("/v1/dead-letters?limit=1000&state=dead", "dead_letters", "id"), find("/v1/dead-letters?destination=stuck&limit=1", "dead_letters", "cause")
 	list := []call{
-		{asks: endpoint, path: "/now/webhook:%s"}, {asks: endpoint, path: "/?q=%s"},
-		{asks: pick("%d", messages), path: "/messages?after=%s"}, {asks: endpoint, path: "/messages?endpoint=%s"},
-		{asks: pick("msg_%08d", messages), path: "/messages?id=%s"}, {asks: pick("customer-%d", 50000), path: "/messages?key=%s"},
-		{asks: pick("msg_%08d", messages), path: "/messages/%s"}, {asks: endpoint, path: "/endpoints?after=%s"}, {asks: endpoint, path: "/endpoints/%s"},
-		{asks: failing, path: "/dead-letters?destination=%s"}, {asks: failing, path: "/dead-letters/redrive?all=true&destination=%s"},
-		{asks: failing, path: "/dead-letters/discard?all=true&destination=%s"}, {asks: failing, path: "/act/send-again?endpoint=%s&state=dead"},
+		{asks: endpoint, path: "/now/webhook:%s"},
+		{asks: endpoint, path: "/?q=%s"},
+		{asks: pick("%d", messages), path: "/messages?after=%s"},
+		{asks: endpoint, path: "/messages?endpoint=%s"},
+		{asks: pick("msg_%08d", messages), path: "/messages?id=%s"},
+		{asks: pick("customer-%d", 50000), path: "/messages?key=%s"},
+		{asks: pick("msg_%08d", messages), path: "/messages/%s"},
+		{asks: endpoint, path: "/endpoints?after=%s"},
+		{asks: endpoint, path: "/endpoints/%s"},
+		{asks: failing, path: "/dead-letters?destination=%s"},
+		{asks: failing, path: "/dead-letters/redrive?all=true&destination=%s"},
+		{asks: failing, path: "/dead-letters/discard?all=true&destination=%s"},
+		{asks: failing, path: "/act/send-again?endpoint=%s&state=dead"},
 	}
 	for _, path := range []string{
 		"/", "/?sort=name", "/?sort=name&offset=9000", "/messages", "/messages?endpoint=stuck&state=waiting", "/messages?endpoint=stuck&state=dead",
