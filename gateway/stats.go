@@ -78,26 +78,24 @@ func (s *Stats) Status(now time.Time) Status { return s.Page(now, StatusQuery{})
 // look at their state, when they are sorted by trouble.
 func (s *Stats) Page(now time.Time, q StatusQuery) Status {
 	look := s.look(now)
-	rows := s.counts.all()
-	if q.Name != "" && len(q.Only) == 0 {
-		part, found := strings.ToLower(q.Name), []*tally{}
-		for _, t := range rows {
-			if strings.Contains(strings.ToLower(t.name), part) {
-				found = append(found, t)
-			}
-		}
-		rows = found
-	}
-	if q.ByTrouble && len(q.Only) == 0 {
-		rows = look.byTrouble(rows)
-	}
+	var rows []*tally
 	if len(q.Only) > 0 {
-		rows, q.Offset, q.Limit = nil, 0, len(q.Only)
+		q = StatusQuery{Only: q.Only, Limit: len(q.Only)}
 		for _, name := range q.Only {
 			if t := s.counts.find(name); t != nil {
 				rows = append(rows, t)
 			}
 		}
+	} else {
+		part := strings.ToLower(q.Name)
+		for _, t := range s.counts.all() {
+			if part == "" || strings.Contains(strings.ToLower(t.name), part) {
+				rows = append(rows, t)
+			}
+		}
+	}
+	if q.ByTrouble {
+		rows = look.byTrouble(rows)
 	}
 	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Total: len(rows)}
 	rows = rows[min(q.Offset, len(rows)):]

@@ -56,18 +56,11 @@ func Parse(files fs.FS, pattern string, funcs map[string]any) (*Set, error) {
 // Names returns the names of all templates.
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.trees)) }
 
-// fault is an error that ends an execution by a panic.
-type fault struct{ error }
-
 // Execute returns what the named template writes for data.
 func (s *Set) Execute(name string, data any) (text Markup, err error) {
 	defer func() {
-		switch f := recover().(type) {
-		case nil:
-		case fault:
-			err = fmt.Errorf("template %s: %w", name, f.error)
-		default:
-			panic(f)
+		if why := recover(); why != nil {
+			err = fmt.Errorf("template %s: %v", name, why)
 		}
 	}()
 	var b strings.Builder
@@ -76,7 +69,8 @@ func (s *Set) Execute(name string, data any) (text Markup, err error) {
 	return Markup(b.String()), nil
 }
 
-// execution is one run of a template. Variables are found from the last one down.
+// execution is one run of a template. Variables are found from the last one down. A scope is
+// a copy, whose variables end with it.
 type execution struct {
 	set  *Set
 	to   *strings.Builder
@@ -88,8 +82,8 @@ type variable struct {
 	value reflect.Value
 }
 
-// fail ends the execution.
-func fail(format string, args ...any) { panic(fault{fmt.Errorf(format, args...)}) }
+// fail ends the execution, as what reflect cannot do does.
+func fail(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
 // template writes a template, whose variables are its own.
 func (x *execution) template(name string, dot reflect.Value) {
@@ -115,12 +109,12 @@ func (x *execution) walk(dot reflect.Value, node parse.Node) {
 			x.write(v)
 		}
 	case *parse.IfNode:
-		defer x.scope()()
-		x.branch(dot, dot, x.pipe(dot, n.Pipe), &n.BranchNode)
+		inner := *x
+		inner.branch(dot, dot, inner.pipe(dot, n.Pipe), &n.BranchNode)
 	case *parse.WithNode:
-		defer x.scope()()
-		v := x.pipe(dot, n.Pipe)
-		x.branch(v, dot, v, &n.BranchNode)
+		inner := *x
+		v := inner.pipe(dot, n.Pipe)
+		inner.branch(v, dot, v, &n.BranchNode)
 	case *parse.RangeNode:
 		x.each(dot, n)
 	case *parse.TemplateNode:
@@ -128,12 +122,6 @@ func (x *execution) walk(dot reflect.Value, node parse.Node) {
 	default:
 		fail("%v is not supported", node)
 	}
-}
-
-// scope returns what ends a scope of variables.
-func (x *execution) scope() (end func()) {
-	n := len(x.vars)
-	return func() { x.vars = x.vars[:n] }
 }
 
 // branch writes one of two lists, each for its dot.
@@ -148,7 +136,6 @@ func (x *execution) branch(dot, otherwise, v reflect.Value, n *parse.BranchNode)
 
 // each writes the body of a range over a slice once for each element.
 func (x *execution) each(dot reflect.Value, n *parse.RangeNode) {
-	defer x.scope()()
 	list := value(x.value(dot, n.Pipe))
 	if !truth(list) {
 		x.branch(dot, dot, list, &n.BranchNode)
@@ -158,13 +145,12 @@ func (x *execution) each(dot reflect.Value, n *parse.RangeNode) {
 		fail("range over %v", list.Type())
 	}
 	for i := range list.Len() {
-		element, end := list.Index(i), x.scope()
+		element, inner := list.Index(i), *x
 		values := []reflect.Value{reflect.ValueOf(i), element} // one variable has the element
 		for j, d := range n.Pipe.Decl {
-			x.vars = append(x.vars, variable{d.Ident[0], values[2-len(n.Pipe.Decl)+j]})
+			inner.vars = append(inner.vars, variable{d.Ident[0], values[2-len(n.Pipe.Decl)+j]})
 		}
-		x.walk(element, n.List)
-		end()
+		inner.walk(element, n.List)
 	}
 }
 

@@ -61,7 +61,7 @@ func call(name string, f reflect.Value, args []reflect.Value) reflect.Value {
 	}
 	out := f.Call(args)
 	if len(out) == 2 && !out[1].IsNil() {
-		fail("%s: %w", name, out[1].Interface().(error))
+		fail("%s: %v", name, out[1].Interface().(error))
 	}
 	return out[0]
 }
