@@ -2,9 +2,11 @@ package console
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -121,15 +123,37 @@ func (c *Console) redrive(r *http.Request, s *session) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, body, err := redriving(q)
+	a, body, err := redriving(q)
 	if err != nil {
 		return nil, err
 	}
+	c.beginning.Lock()
+	defer c.beginning.Unlock()
 	var j queue.Job
+	if at, err := c.underWay(r, s, &a); at != "" || err != nil {
+		return &view{Location: at, Said: "This redrive has begun already."}, err
+	}
 	if err := c.post(r, s, "/v1/redrives", nil, body, &j); err != nil {
 		return nil, err
 	}
 	return &view{Location: "/redrives/" + url.PathEscape(j.ID), Said: fmt.Sprintf("A redrive of %s has begun.", letters(j.Total))}, nil
+}
+
+// underWay returns the address of the open redrive that a question has begun already, or "":
+// a second click begins no second one, which would go on when the first is paused.
+func (c *Console) underWay(r *http.Request, s *session, a *question) (string, error) {
+	var latest redrivesPage
+	var f queue.Filter
+	text, err := json.Marshal(a.filter())
+	if err = cmp.Or(err, json.Unmarshal(text, &f), c.get(r, s, "/v1/redrives", url.Values{"limit": {"20"}}, &latest)); err != nil {
+		return "", err
+	}
+	for _, j := range latest.Redrives {
+		if f.MaxRedrives = j.Filter.MaxRedrives; j.State.Open() && reflect.DeepEqual(f, j.Filter) {
+			return "/redrives/" + url.PathEscape(j.ID), nil
+		}
+	}
+	return "", nil
 }
 
 // discarding returns the question of discarding. A filter that names nothing is refused,

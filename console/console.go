@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear/console/internal/page"
@@ -43,6 +44,8 @@ type Console struct {
 	sessions sessions
 	signIns  chan struct{} // those that are being checked
 	streams  chan struct{} // those that are open
+
+	beginning sync.Mutex // held while a redrive begins
 }
 
 //go:embed templates/*.html
