@@ -74,6 +74,9 @@ func actOf(r *http.Request) (p actPage, err error) {
 	if p.Filter, err = filter(r.URL.Query(), messageFields...); err != nil {
 		return p, err
 	}
+	if len(p.Filter) == 0 {
+		return p, &problem{Status: http.StatusBadRequest, Detail: "Which messages? Without a filter all are chosen: name a state or an endpoint first."}
+	}
 	p.Of = maps.Clone(p.Filter)
 	if p.Of["state"] = p.Act.of(p.Filter["state"]); p.Of["state"] == nil {
 		return p, &problem{Status: http.StatusConflict, Detail: "This can be done to messages that are " + strings.Join(p.Act.States, ", ") + "."}

@@ -2,9 +2,11 @@ package console
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -95,6 +97,11 @@ func (c *Console) redrive(r *http.Request, s *session) (*view, error) {
 	}
 	body := map[string]any{"filter": a.filter(), "all": true, "rate": a.Rate, "stop_ratio": a.Stop, "canary": a.Canary}
 	if r.Method == http.MethodPost {
+		c.beginning.Lock()
+		defer c.beginning.Unlock()
+		if at, err := c.underWay(r, s, &a); at != "" || err != nil {
+			return &view{Location: at, Said: "This redrive has begun already."}, err
+		}
 		var j queue.Job
 		err := c.post(r, s, "/v1/redrives", nil, body, &j)
 		return &view{Location: "/redrives/" + url.PathEscape(j.ID), Said: fmt.Sprintf("A redrive of %s has begun.", letters(j.Total))}, err
@@ -103,6 +110,23 @@ func (c *Console) redrive(r *http.Request, s *session) (*view, error) {
 	err = c.post(r, s, "/v1/redrives", nil, body, &a)
 	a.Takes = time.Duration(float64(a.Count) / a.Rate * float64(time.Second)).Round(time.Second)
 	return &view{Title: "Redrive?", Tab: "/dead-letters", Template: "ask-redrive", Data: a}, err
+}
+
+// underWay returns the address of the open redrive that a question has begun already, or "":
+// a second click begins no second one, which would go on when the first is paused.
+func (c *Console) underWay(r *http.Request, s *session, a *question) (string, error) {
+	var latest redrivesPage
+	var f queue.Filter
+	text, err := json.Marshal(a.filter())
+	if err = cmp.Or(err, json.Unmarshal(text, &f), c.get(r, s, "/v1/redrives", url.Values{"limit": {"20"}}, &latest)); err != nil {
+		return "", err
+	}
+	for _, j := range latest.Redrives {
+		if f.MaxRedrives = j.Filter.MaxRedrives; j.State.Open() && reflect.DeepEqual(f, j.Filter) {
+			return "/redrives/" + url.PathEscape(j.ID), nil
+		}
+	}
+	return "", nil
 }
 
 // discard counts what would be discarded, and asks; or gives the letters up, for a form. A

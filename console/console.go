@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear/console/internal/page"
@@ -44,6 +45,8 @@ type Console struct {
 	groups   groups
 	signIns  chan struct{} // those that are being checked
 	streams  chan struct{} // those that are open
+
+	beginning sync.Mutex // held while a redrive begins
 }
 
 //go:embed templates/*.html

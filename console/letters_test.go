@@ -19,8 +19,9 @@ import (
 
 // deadAPI is a delivery API with one letter and one redrive. It keeps what it was asked.
 type deadAPI struct {
-	asked []string
-	state string // of the redrive
+	asked    []string
+	state    string // of the redrive
+	redrives string // that there are
 }
 
 const evil = `<script>alert("1")</script>`
@@ -46,6 +47,8 @@ func (a *deadAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"audit":[{"at":"2026-01-31T08:00:00Z","who":"ada","action":"reveal","target":%q}],"next":"7"}`, evil)
 	case "POST /v1/redrives", "POST /v1/dead-letters/discard":
 		fmt.Fprint(w, `{"id":"rdr_1","count":12345,"total":12345}`)
+	case "GET /v1/redrives":
+		fmt.Fprintf(w, `{"redrives":[%s]}`, a.redrives)
 	case "GET /v1/redrives/rdr_1":
 		fmt.Fprintf(w, `{"id":"rdr_1","state":%q,"rate":10,"total":100,"begun":40,"delivered":30,"failing":5}`, cmp.Or(a.state, "running"))
 	default:
@@ -110,6 +113,7 @@ func TestActsTakeWhatWasCounted(t *testing.T) {
 				}
 			}
 			status, header, page := ask("POST", strings.SplitN(c.page, "?", 2)[0], posted(page).Encode()+"&"+c.answers)
+			a.asked = slices.DeleteFunc(a.asked, func(call string) bool { return strings.HasPrefix(call, "GET ") })
 			if status != 303 || header.Get("Location") != c.done || len(a.asked) != 1 || !strings.HasPrefix(a.asked[0], "POST "+c.api+" ") {
 				t.Fatalf("%d to %s, asked %q: %s", status, header.Get("Location"), a.asked, page)
 			}
@@ -138,6 +142,22 @@ func TestNothingIsNotAll(t *testing.T) {
 	} {
 		if status, _, page := ask(c[0], c[1], c[2]); status != 400 || len(a.asked) > 0 {
 			t.Errorf("%v: %d, asked %q: %s", c, status, a.asked, page)
+		}
+	}
+}
+
+// A second click finds the redrive of the first: it begins no other one.
+func TestRedriveBeginsOnce(t *testing.T) {
+	const form = "all=true&queue=webhooks&destination=acme&until=2026-01-31T08:00:00.123456789Z&rate=10"
+	for name, c := range map[string]struct {
+		state, destination string
+		begins             bool
+	}{"under way": {"running", "acme", false}, "paused": {"paused", "acme", false}, "done": {"done", "acme", true}, "of others": {"running", "shop", true}} {
+		a := &deadAPI{redrives: fmt.Sprintf(`{"id":"rdr_7","state":%q,"filter":{"queue":"webhooks","destination":%q,"state":"dead","until":"2026-01-31T08:00:00.123456789Z","max_redrives":3}}`, c.state, c.destination)}
+		status, h, _ := a.console(t, "admin")("POST", "/dead-letters/redrive", form)
+		begun := slices.ContainsFunc(a.asked, func(call string) bool { return strings.HasPrefix(call, "POST") })
+		if want := map[bool]string{false: "/redrives/rdr_7", true: "/redrives/rdr_1"}[c.begins]; status != 303 || begun != c.begins || h.Get("Location") != want {
+			t.Errorf("%s: %d to %q, asked %q", name, status, h.Get("Location"), a.asked)
 		}
 	}
 }

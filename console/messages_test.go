@@ -101,6 +101,16 @@ func TestActTakesAllThatMatch(t *testing.T) {
 	}
 }
 
+// Without a filter, what was not asked about would be done to all.
+func TestActOnAllOfNoFilterIsRefused(t *testing.T) {
+	for _, method := range []string{"GET", "POST"} {
+		d := &delivering{}
+		if w := d.site(t, true)(method, "/act/cancel?endpoint=+", nil); w.Code != 400 || len(d.asked) > 0 {
+			t.Errorf("%s: %d, asked %q", method, w.Code, d.asked)
+		}
+	}
+}
+
 // An act that is cut short goes on where it stopped, and adds to what was done.
 func TestActGoesOn(t *testing.T) {
 	fails := false

@@ -116,8 +116,7 @@ func (c *Console) admit(r *http.Request) (*session, error) {
 	}
 	who, err := c.whoami(r, s.token)
 	switch {
-	// Once the last token is revoked, the API lets it in as no one: its session ends all the same.
-	case isProblem(err, http.StatusUnauthorized) || isProblem(err, http.StatusForbidden) || err == nil && who.Name == "" && !s.Local:
+	case isProblem(err, http.StatusUnauthorized) || isProblem(err, http.StatusForbidden):
 		c.sessions.end(r)
 		return nil, errSignIn
 	case err != nil && s.Local:

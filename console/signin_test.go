@@ -197,19 +197,6 @@ func TestRevokedTokenEndsItsSession(t *testing.T) {
 	holds(t, f.do(http.MethodPost, "/keys/settle", values("outcome", "undone", "why", "x")), http.StatusForbidden)
 }
 
-// Without any token left, the API lets everyone of this machine in, and so the revoked one.
-func TestLastTokenThatIsRevokedEndsItsSession(t *testing.T) {
-	f := newFake(t).signedIn(t, adminToken)
-	f.tokens[adminToken] = f.tokens[""]
-	holds(t, f.do(http.MethodPost, "/keys/settle", values("outcome", "undone", "why", "x")), http.StatusSeeOther)
-	holds(t, f.get("/"), http.StatusOK, "read only", `href="/sign-in"`)
-	for _, call := range f.calls {
-		if strings.HasPrefix(call, "POST") {
-			t.Errorf("a revoked token sent %s", call)
-		}
-	}
-}
-
 // The holder of the admin token, who is elsewhere, writes localhost as the host. The delivery
 // API, which is not beyond this machine and demands no token, must learn of it.
 func TestNameOfThisMachineFromElsewhere(t *testing.T) {
