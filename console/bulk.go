@@ -37,7 +37,7 @@ func asked(q url.Values) (a question, err error) {
 		return a, err
 	}
 	if a.Filter.Get("state") != string(deadletter.Dead) || a.Filter.Has("redrive") {
-		return a, &problem{Status: http.StatusBadRequest, Detail: "Only letters in state dead can be redriven or discarded, and a redrive is no filter for that: change the filter."}
+		return a, &problem{Status: http.StatusBadRequest, Detail: "Only letters in state dead can be redriven or discarded, and not by the redrive that they were in: change the filter."}
 	}
 	a.Until = time.Now().UTC()
 	if t, err := time.Parse(time.RFC3339, a.Filter.Get("until")); err == nil && t.Before(a.Until) {

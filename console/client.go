@@ -52,6 +52,7 @@ func (c *Console) post(r *http.Request, s *session, path string, query url.Value
 	if !s.Write {
 		return errReader
 	}
+	defer c.groups.forget()
 	return c.do(r, s, call{http.MethodPost, path, query, body}, into)
 }
 

@@ -41,6 +41,7 @@ type Console struct {
 	Config
 	pages    *page.Set
 	sessions sessions
+	groups   groups
 	signIns  chan struct{} // those that are being checked
 	streams  chan struct{} // those that are open
 }

@@ -8,32 +8,14 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// key is an idempotency record.
-type key struct {
-	Scope     string            `json:"scope"`
-	Key       string            `json:"key"` // its digest
-	State     idempotency.State `json:"state"`
-	Operation string            `json:"operation"`
-	Attempt   int               `json:"attempt"`
-	Fence     int64             `json:"fence"`
-	Created   time.Time         `json:"created"`
-	LeaseEnd  time.Time         `json:"lease_end,omitzero"`
-	Completed time.Time         `json:"completed,omitzero"`
-	Expires   time.Time         `json:"expires,omitzero"`
-	Status    int               `json:"status,omitempty"`
-	Headers   []string          `json:"headers,omitempty"`
-	Note      string            `json:"note,omitempty"`
-}
-
 // keysPage is a page of records.
 type keysPage struct {
-	Keys []key `json:"keys"`
+	Keys []idempotency.Evidence `json:"keys"`
 	// Next continues the list; it is empty on the last page.
 	Next   string   `json:"next,omitempty"`
 	States []string `json:"-"`
@@ -77,7 +59,7 @@ func (c *Console) findKey(r *http.Request, s *session) (*view, error) {
 
 // keyPage is one record, and what was typed to settle it.
 type keyPage struct {
-	key
+	idempotency.Evidence
 	Dependency string     `json:"dependency,omitempty"` // that its scope names
 	Event      bool       `json:"event"`                // an event has no response
 	Typed      settlement `json:"-"`
@@ -100,7 +82,7 @@ func (c *Console) record(r *http.Request, s *session, scope, digest string, type
 	if len(found.Keys) == 0 || scope == "" || digest == "" {
 		return nil, &problem{Status: http.StatusNotFound, Detail: "There is no such record. It may have expired."}
 	}
-	p := keyPage{key: found.Keys[0], Event: strings.HasPrefix(scope, idempotency.EventScope), Typed: typed}
+	p := keyPage{Evidence: found.Keys[0], Event: strings.HasPrefix(scope, idempotency.EventScope), Typed: typed}
 	// The gateway's scopes begin with the dependency. Others are an application's own.
 	if name, _, ok := strings.Cut(scope, "/"); ok {
 		if name, err := url.PathUnescape(name); err == nil && c.admin(r, "/admin/dependencies/"+url.PathEscape(name), nil, nil) == nil {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
@@ -72,20 +74,50 @@ func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
 	if err := c.get(r, s, "/v1/dead-letters", ask, &p); err != nil {
 		return nil, err
 	}
-	var all struct{ Stats []queue.Stat }
-	if err := c.get(r, s, "/v1/dead-letters/stats", nil, &all); err != nil {
+	if p.Groups, err = c.groups.read(func(into any) error { return c.get(r, s, "/v1/dead-letters/stats", nil, into) }); err != nil {
 		return nil, err
 	}
-	for _, stat := range all.Stats {
-		g := group{Stat: stat}
-		if len(g.Causes) > shownCauses {
-			g.Causes, g.Others = g.Causes[:shownCauses], g.Causes[shownCauses:]
-		}
-		p.Groups = append(p.Groups, g)
-	}
-	// Those that are dead come first, as it happens by the names of states.
-	slices.SortStableFunc(p.Groups, func(a, b group) int { return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(b.Count, a.Count)) })
 	return &view{Title: "Dead letters", Tab: "/dead-letters", Template: "letters", Data: p}, nil
+}
+
+// groups are those of all dead letters, for a few seconds: counting many takes longer than
+// a page may. An act of this console makes them new.
+type groups struct {
+	mu   sync.Mutex
+	at   time.Time
+	list []group
+}
+
+const groupsAge = 5 * time.Second
+
+// read returns them, those that are dead first, as it happens by the names of states.
+func (g *groups) read(get func(into any) error) ([]group, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if time.Since(g.at) < groupsAge {
+		return g.list, nil
+	}
+	var all struct{ Stats []queue.Stat }
+	if err := get(&all); err != nil {
+		return nil, err
+	}
+	g.at, g.list = time.Now(), nil
+	for _, stat := range all.Stats {
+		one := group{Stat: stat}
+		if len(one.Causes) > shownCauses {
+			one.Causes, one.Others = one.Causes[:shownCauses], one.Causes[shownCauses:]
+		}
+		g.list = append(g.list, one)
+	}
+	slices.SortStableFunc(g.list, func(a, b group) int { return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(b.Count, a.Count)) })
+	return g.list, nil
+}
+
+// forget makes the next page count anew.
+func (g *groups) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.at = time.Time{}
 }
 
 // letterPage is one dead letter, with what was done with it.

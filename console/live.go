@@ -15,54 +15,52 @@ const (
 	liveWrite = 10 * time.Second // for a page to take an event
 )
 
-// stream serves the events of a live page (WHATWG HTML, server-sent events). look returns
-// the parts of the page as they are now, by the ids of their elements. A part that has
+// look returns the parts of a page as they are now, by the ids of their elements.
+type look func(*session) (map[string]page.Markup, error)
+
+// stream serves the events of a live page (WHATWG HTML, server-sent events). A part that has
 // changed is sent; the page puts it into its place, and no other. It ends when the reader
 // leaves, or is let in no more.
-func (c *Console) stream(begin func(*http.Request, *session) (look func() (map[string]page.Markup, error), err error)) http.Handler {
+func (c *Console) stream(begin func(*http.Request) look) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
+		err := error(errBusy)
 		select {
 		case c.streams <- struct{}{}:
 			defer func() { <-c.streams }()
+			err = c.follow(w, r, begin(r))
 		default:
-			_, _ = w.Write(ended(errBusy))
-			return
 		}
-		s, err := c.admit(r)
 		if err != nil {
 			_, _ = w.Write(ended(err))
-			return
-		}
-		look, err := begin(r, s)
-		if err != nil {
-			_, _ = w.Write(ended(err))
-			return
-		}
-		out, shown := http.NewResponseController(w), map[string]page.Markup{}
-		tick := time.NewTicker(liveEvery)
-		defer tick.Stop()
-		for {
-			parts, err := look()
-			if err != nil {
-				_, _ = w.Write(ended(err))
-				return
-			}
-			_ = out.SetWriteDeadline(time.Now().Add(liveWrite))
-			if _, err := w.Write([]byte(event(parts, shown))); err != nil || out.Flush() != nil {
-				return
-			}
-			select {
-			case <-tick.C:
-			case <-r.Context().Done():
-				return
-			}
-			if _, err := c.admit(r); err != nil {
-				_, _ = w.Write(ended(err))
-				return
-			}
 		}
 	})
+}
+
+// follow sends what changes, until there is an error or the reader leaves.
+func (c *Console) follow(w http.ResponseWriter, r *http.Request, look look) error {
+	out, shown := http.NewResponseController(w), map[string]page.Markup{}
+	tick := time.NewTicker(liveEvery)
+	defer tick.Stop()
+	for {
+		s, err := c.admit(r)
+		if err != nil {
+			return err
+		}
+		parts, err := look(s)
+		if err != nil {
+			return err
+		}
+		_ = out.SetWriteDeadline(time.Now().Add(liveWrite))
+		if _, err := w.Write([]byte(event(parts, shown))); err != nil || out.Flush() != nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return nil
+		}
+	}
 }
 
 // ended returns the event after which a page does not open the stream again: it would go

@@ -68,9 +68,8 @@ func rowOf(d gateway.DependencyStatus, oob bool) row {
 	if r.Calls > 0 {
 		r.Multiplier = float64(r.Calls+r.Again) / float64(r.Calls)
 	}
-	r.Endpoint, _ = strings.CutPrefix(d.Dependency, deliveries)
-	if r.Endpoint == d.Dependency {
-		r.Endpoint = ""
+	if id, ok := strings.CutPrefix(d.Dependency, deliveries); ok {
+		r.Endpoint = id
 	}
 	if d.Breaker != nil {
 		r.Until = d.Breaker.NextProbe
@@ -136,25 +135,25 @@ func (c *Console) now(r *http.Request, s *session) (*view, error) {
 
 // nowLive follows the rows of the page. They keep their places, so that none moves under
 // a pointer: rows that have got into trouble since are said beside the table.
-func (c *Console) nowLive(r *http.Request, _ *session) (look func() (map[string]page.Markup, error), err error) {
-	first, err := c.look(r)
-	if err != nil {
-		return nil, err
-	}
-	return func() (map[string]page.Markup, error) {
+func (c *Console) nowLive(r *http.Request) look {
+	var first []row
+	return func(*session) (map[string]page.Markup, error) {
 		parts := map[string]page.Markup{}
 		latest, err := c.look(r)
 		if err != nil {
 			return nil, err
 		}
+		if first == nil {
+			first = append([]row{}, latest.Rows...) // not nil, also without a row
+		}
 		strangers := 0
 		for _, d := range latest.Rows {
-			if d.Trouble.Rank > 0 && !slices.ContainsFunc(first.Rows, func(f row) bool { return f.Dependency == d.Dependency }) {
+			if d.Trouble.Rank > 0 && !slices.ContainsFunc(first, func(f row) bool { return f.Dependency == d.Dependency }) {
 				strangers++
 			}
 		}
 		names := url.Values{}
-		for _, f := range first.Rows {
+		for _, f := range first {
 			names.Add("name", f.Dependency)
 		}
 		var same gateway.Status
@@ -170,7 +169,7 @@ func (c *Console) nowLive(r *http.Request, _ *session) (look func() (map[string]
 		}
 		parts["news"], err = c.pages.Execute("news", strangers)
 		return parts, err
-	}, nil
+	}
 }
 
 // cells puts the cells of a row that change into parts.
@@ -187,7 +186,6 @@ func (c *Console) cells(parts map[string]page.Markup, d row) (err error) {
 type dependencyPage struct {
 	gateway.DependencyDetail
 	Row    row    `json:"-"`
-	Held   *held  `json:"delivery_held,omitempty"`
 	Recent []seen `json:"-"` // of Calls
 	Newest int64  `json:"-"` // when the newest of them was, in nanoseconds since 1970
 }
@@ -198,44 +196,28 @@ type seen struct {
 	gateway.FailedCall
 }
 
-// held is why deliveries to an endpoint are held up, in words.
-type held struct {
-	Hold string `json:"hold"`
-	Held string `json:"held"`
-}
-
 // detail reads one dependency.
-func (c *Console) detail(r *http.Request, s *session) (p dependencyPage, err error) {
-	name := r.PathValue("dependency")
-	err = c.admin(r, "/admin/dependencies/"+url.PathEscape(name), nil, &p.DependencyDetail)
+func (c *Console) detail(r *http.Request) (p dependencyPage, err error) {
+	err = c.admin(r, "/admin/dependencies/"+url.PathEscape(r.PathValue("dependency")), nil, &p.DependencyDetail)
 	p.Row = rowOf(p.DependencyStatus, false)
 	for _, call := range p.Calls {
-		p.Recent, p.Newest = append(p.Recent, seen{name, call}), max(p.Newest, call.At.UnixNano())
-	}
-	if err == nil && p.Row.Endpoint != "" && p.Delivery != nil && p.Delivery.Hold != "" {
-		var stats struct{ Process held }
-		if c.get(r, s, "/v1/endpoints/"+url.PathEscape(p.Row.Endpoint)+"/stats", nil, &stats) == nil {
-			p.Held = &stats.Process
-		}
+		p.Recent, p.Newest = append(p.Recent, seen{p.Dependency, call}), max(p.Newest, call.At.UnixNano())
 	}
 	return p, err
 }
 
 // dependency shows one dependency, and why its last calls failed or were retried.
-func (c *Console) dependency(r *http.Request, s *session) (*view, error) {
-	p, err := c.detail(r, s)
+func (c *Console) dependency(r *http.Request, _ *session) (*view, error) {
+	p, err := c.detail(r)
 	return &view{Title: p.Dependency, Tab: "/", Template: "dependency", Data: p}, err
 }
 
 // dependencyLive follows it. Calls are added to those that the page has, whose newest the
 // address says: one that a reader has opened stays as it is.
-func (c *Console) dependencyLive(r *http.Request, s *session) (look func() (map[string]page.Markup, error), err error) {
-	newest, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
-	if err != nil {
-		return nil, errNoPage
-	}
-	return func() (map[string]page.Markup, error) {
-		p, err := c.detail(r, s)
+func (c *Console) dependencyLive(r *http.Request) look {
+	newest, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+	return func(*session) (map[string]page.Markup, error) {
+		p, err := c.detail(r)
 		if err != nil {
 			return nil, err
 		}
@@ -255,7 +237,7 @@ func (c *Console) dependencyLive(r *http.Request, s *session) (look func() (map[
 		}
 		parts["seen"], err = c.pages.Execute("seen", p)
 		return parts, err
-	}, nil
+	}
 }
 
 // whyPage says what a reason means, and what is set for a dependency.

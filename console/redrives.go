@@ -49,8 +49,8 @@ func (c *Console) redriveJob(r *http.Request, s *session) (*view, error) {
 
 // redriveLive follows it until it ends. Its buttons are a part of their own, so that they
 // stay under a pointer while figures change.
-func (c *Console) redriveLive(r *http.Request, s *session) (look func() (map[string]page.Markup, error), err error) {
-	return func() (map[string]page.Markup, error) {
+func (c *Console) redriveLive(r *http.Request) look {
+	return func(s *session) (map[string]page.Markup, error) {
 		p, err := c.job(r, s)
 		if err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (c *Console) redriveLive(r *http.Request, s *session) (look func() (map[str
 			parts["redrive-live"], err = c.pages.Execute("redrive-live", p)
 		}
 		return parts, err
-	}, nil
+	}
 }
 
 // jobActs are what is done with a redrive, and what is said of it then.

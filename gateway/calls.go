@@ -4,8 +4,6 @@ import (
 	"container/list"
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -162,9 +160,6 @@ func callOf(i forbear.Info, outcome string, why forbear.Reason, errorType string
 		c.Attempts[n] = CallAttempt{
 			Number: a.Number, At: a.At, Took: Duration(a.Took), Wait: Duration(a.Wait), ErrorType: label.Clean(a.Failure.Type),
 			Reason: a.Reason.String(), Rule: a.Reason.Rule(), Detail: a.Failure.Explain(),
-		}
-		if digits, ok := strings.CutPrefix(a.Failure.Type, "http_"); ok {
-			c.Attempts[n].Status, _ = strconv.Atoi(digits)
 		}
 	}
 	return c

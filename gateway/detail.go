@@ -66,8 +66,7 @@ type CallAttempt struct {
 	Took      Duration  `json:"took"`
 	Wait      Duration  `json:"wait"` // before the next; 0s when none followed
 	ErrorType string    `json:"error_type"`
-	Status    int       `json:"status,omitempty"` // of an HTTP response
-	Reason    string    `json:"reason"`           // of the decision about it
+	Reason    string    `json:"reason"` // of the decision about it
 	Rule      string    `json:"rule,omitempty"`
 	// Detail says what was wrong with the connection, where the error type covers several
 	// causes, in the words of [forbear.Failure.Explain].

@@ -199,7 +199,7 @@ func TestDetailShowsDurableWork(t *testing.T) {
 		if len(calls) != 2 {
 			t.Fatalf("got %+v", calls)
 		}
-		if c := calls[1]; c.Outcome != "retrying" || c.Made != 1 || c.Attempts[0].Status != 503 || c.Attempts[0].Wait != gateway.Duration(d.Wait) || d.Wait == 0 {
+		if c := calls[1]; c.Outcome != "retrying" || c.Made != 1 || c.Attempts[0].ErrorType != "http_503" || c.Attempts[0].Wait != gateway.Duration(d.Wait) || d.Wait == 0 {
 			t.Errorf("got %+v", c)
 		}
 		if c := calls[0]; c.Outcome != "postponed" || c.Reason != "breaker_open" || c.Made != 2 || c.Why != "circuit breaker open: held open by an operator" {

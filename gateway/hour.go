@@ -13,7 +13,6 @@ type readings [5]int64
 // ring takes 1.25 KB, and is there for those alone that had something to do within an hour.
 type past struct {
 	before readings // at the beginning of the minute under way
-	five   readings // what was done in the five minutes before it
 	ring   *ring
 }
 
@@ -71,12 +70,6 @@ func (p *past) move(now readings, from, to int64) {
 	if p.ring != nil && to-p.ring.last >= minutes {
 		p.ring = nil
 	}
-	p.five = readings{}
-	for m := to - 5; m < to; m++ {
-		for i, n := range p.ring.at(m) {
-			p.five[i] += int64(n)
-		}
-	}
 }
 
 // at returns what was done in a minute; that of the minute under way is apart.
@@ -111,11 +104,15 @@ func (t *tally) hour(minute int64, now time.Time) *Hour {
 	return &Hour{From: from, Step: Duration(time.Minute), Calls: of[0], Retries: of[1], Failed: of[2], Saved: of[3]}
 }
 
-// recent returns what was done in the last five minutes and the one under way.
-func (t *tally) recent() (sum readings) {
-	sum = t.readings()
-	for i := range sum {
-		sum[i] += t.past.five[i] - t.past.before[i]
+// recent returns what was done in the five minutes before the given one, and in that.
+func (t *tally) recent(minute int64) (sum readings) {
+	for i, n := range t.readings() {
+		sum[i] = n - t.past.before[i]
+	}
+	for m := minute - 5; m < minute && t.past.ring != nil; m++ {
+		for i, n := range t.past.ring.at(m) {
+			sum[i] += int64(n)
+		}
 	}
 	return sum
 }

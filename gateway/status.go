@@ -91,7 +91,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 type DeliveryStatus struct {
 	// Hold is why nothing but single messages are sent, beside the breaker:
 	// "credential", "unresolved", "rejecting", "suspended", "unreadable", or "".
+	// Held says more.
 	Hold string `json:"hold,omitempty"`
+	Held string `json:"held,omitempty"`
 	// NextProbe is when the next of them is sent, or a breaker's probe, at the
 	// earliest; zero when there is no wait.
 	NextProbe time.Time `json:"next_probe,omitzero"`

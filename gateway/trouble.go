@@ -70,7 +70,7 @@ func (l *look) byTrouble(rows []*tally) []*tally {
 // more than it must and allocates nothing.
 func (l *look) ill(t *tally) (i illness) {
 	t.mu.Lock()
-	i.recent = t.recent()
+	i.recent = t.recent(l.minute)
 	refused := t.events.certificate
 	if t.good() == t.goods {
 		i.streak = t.streak

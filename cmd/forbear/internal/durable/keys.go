@@ -11,46 +11,11 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/webhook"
 )
-
-// Key is an idempotency record as operators see it, here and in forbear keys. Of a
-// response it has the status and the names of its headers: the rest belongs to the caller,
-// and an operator needs none of it to decide.
-//
-// The field names are a format that scripts read.
-type Key struct {
-	Scope     string            `json:"scope"`
-	Key       string            `json:"key"`
-	State     idempotency.State `json:"state"`
-	Operation string            `json:"operation"`
-	Attempt   int               `json:"attempt"`
-	Fence     int64             `json:"fence"`
-	Created   time.Time         `json:"created"`
-	LeaseEnd  time.Time         `json:"lease_end,omitzero"`
-	Completed time.Time         `json:"completed,omitzero"`
-	Expires   time.Time         `json:"expires"`
-	Status    int               `json:"status,omitempty"`
-	Headers   []string          `json:"headers,omitempty"`
-	Note      string            `json:"note,omitempty"`
-}
-
-// KeyOf is what operators see of a record.
-func KeyOf(r idempotency.Record) Key {
-	k := Key{
-		Scope: r.ID.Scope, Key: r.ID.Key, State: r.State, Operation: r.Operation, Attempt: r.Attempt, Fence: r.Fence,
-		Created: r.Created, LeaseEnd: r.LeaseEnd, Completed: r.Completed, Expires: r.Expires, Note: r.Note,
-	}
-	// Only completed records have a response.
-	if r.Response != nil {
-		k.Status, k.Headers = r.Response.Status, slices.Sorted(maps.Keys(r.Response.Header))
-	}
-	return k
-}
 
 // IsDigest reports whether a text may be the digest of a key. A key in its place would be
 // looked for in vain, and then stand in the audit trail.
@@ -165,11 +130,13 @@ func (s *Service) listKeys(r *http.Request) (int, any, error) {
 // keys responds with a page of records.
 func (s *Service) keys(r *http.Request, f idempotency.Filter) (int, any, error) {
 	records, err := s.DB.Idempotency().List(r.Context(), f)
-	list := make([]Key, len(records))
+	list := make([]idempotency.Evidence, len(records))
 	for i := range records {
-		list[i] = KeyOf(records[i])
+		list[i] = records[i].Evidence()
 	}
-	return http.StatusOK, page("keys", list, f.Limit, func(k Key) string { return base64.RawURLEncoding.EncodeToString([]byte(k.Scope + "\x00" + k.Key)) }), err
+	return http.StatusOK, page("keys", list, f.Limit, func(k idempotency.Evidence) string {
+		return base64.RawURLEncoding.EncodeToString([]byte(k.Scope + "\x00" + k.Key))
+	}), err
 }
 
 // findKey is the body of POST /v1/keys/find: no query has the key, which would end in logs.
@@ -243,5 +210,5 @@ func (s *Service) settleKey(r *http.Request, body settleKey) (int, any, error) {
 		return 0, nil, err
 	}
 	record, err := s.DB.Idempotency().Get(r.Context(), id)
-	return http.StatusOK, KeyOf(record), err
+	return http.StatusOK, record.Evidence(), err
 }

@@ -48,7 +48,7 @@ func (s *Service) Status(dependency string) *gateway.DeliveryStatus {
 		return nil
 	}
 	l := s.Dispatcher.LaneStats(id)
-	return &gateway.DeliveryStatus{Hold: l.Hold, NextProbe: l.NextProbe}
+	return &gateway.DeliveryStatus{Hold: l.Hold, Held: l.Held, NextProbe: l.NextProbe}
 }
 
 // Held returns the dependencies of the endpoints whose deliveries are held up, but for

@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 )
 
@@ -24,7 +23,7 @@ func (k *keys) list(ctx context.Context) error {
 		t.Head()
 	}
 	for _, r := range records {
-		t.Add(durable.KeyOf(r), quoted(r.ID.Scope), r.ID.Key, r.State, r.Created, quoted(r.Operation), quoted(r.Note))
+		t.Add(r.Evidence(), quoted(r.ID.Scope), r.ID.Key, r.State, r.Created, quoted(r.Operation), quoted(r.Note))
 	}
 	t.Flush()
 	switch len(records) {
@@ -49,7 +48,7 @@ func (k *keys) show(ctx context.Context) error {
 		return verb.Negative("no such idempotency record")
 	}
 	for i, r := range records {
-		l := durable.KeyOf(r)
+		l := r.Evidence()
 		if k.JSON(l) {
 			continue
 		}

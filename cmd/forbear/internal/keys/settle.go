@@ -74,11 +74,8 @@ func (w *word) read(in io.Reader) error {
 		if w.response.Body, err = readBody(w.body, in); err != nil {
 			return err
 		}
-		if w.header.Get("Content-Type") == "" {
-			return errors.New("--body needs --header 'Content-Type: ...'")
-		}
 	}
-	return w.response.Check()
+	return durable.CheckSettled(w.response)
 }
 
 // readBody reads a file, or standard input.

@@ -56,9 +56,9 @@ func (a *adminFlags) pages(admin http.Handler, token string, log *slog.Logger) h
 var ofLetters = map[string]console.Reason{
 	deadletter.ReasonGone:        {Means: "The receiver responded 410: it is gone, and its endpoint was disabled.", Change: "Ask the receiver for its new address, set it, enable the endpoint, and redrive."},
 	deadletter.ReasonDeleted:     {Means: "The endpoint was deleted while the message waited for it.", Change: "Add the endpoint again under its id, and redrive."},
-	deadletter.ReasonInvalid:     {Means: "The message could never have been sent: it was refused as it is.", Change: "Mend what sends it: a redrive is refused again."},
+	deadletter.ReasonInvalid:     {Means: "The message could never have been sent: it was refused as it is.", Change: "Fix what sends it: a redrive is refused again."},
 	deadletter.ReasonConflict:    {Means: "The id stands for another message, which was accepted earlier.", Change: "Give each message an id of its own: a redrive is refused again."},
-	deadletter.ReasonUndecodable: {Means: "A consumer could not read the event.", Change: "Mend the consumer or the producer, and redrive."},
+	deadletter.ReasonUndecodable: {Means: "A consumer could not read the event.", Change: "Fix the consumer or the producer, and redrive."},
 	deadletter.ReasonCrashLoop:   {Means: "Processes ended several times while they worked on it.", Change: "Find what it does to them by the stack in the log, and redrive."},
 }
 
