@@ -48,7 +48,7 @@ quick: ## run the tests of what differs from main and of what imports it, withou
 
 .PHONY: test
 test: deps raced plain ## run all tests that a change can break; install what they need where that can be done
-	@! .ci/changed console/ bench/console/ || $(MAKE) console-check
+	@! .ci/changed console/ bench/console/ || $(MAKE) console-check SHORT=-short
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: deps
@@ -260,8 +260,8 @@ console-vendor: console-node ## copy the scripts of the console from npm, at the
 	@cd $(VENDORED) && sha256sum htmx.min.js htmx.LICENSE sse.js sse.LICENSE
 
 .PHONY: console-check
-console-check: deps console-node ## walk the console in a browser, after changes below console/ (needs chromium and npm)
-	GOWORK=off $(GO) -C bench/console test -count=1 -vet=off -timeout 20m ./browser
+console-check: deps console-node ## walk the console in a browser, after changes below console/; SHORT=-short: at one size for each role
+	GOWORK=off $(GO) -C bench/console test $(SHORT) -count=1 -vet=off -timeout 20m ./browser
 
 .PHONY: console-shots
 console-shots: deps ## write the pictures of the console into docs/guides

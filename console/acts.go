@@ -164,12 +164,13 @@ func (p actPage) view() *view {
 
 // said says what was done, and what was not.
 func (p *actPage) said() string {
-	said := fmt.Sprintf("Messages %s: %s.", p.Act.Done, count(int64(p.Done)))
+	var said strings.Builder
+	fmt.Fprintf(&said, "Messages %s: %s.", p.Act.Done, count(int64(p.Done)))
 	for why, n := range p.Refused {
-		said += fmt.Sprintf(" Left as they were: %s, since %s.", count(int64(n)), why)
+		fmt.Fprintf(&said, " Left as they were: %s, since %s.", count(int64(n)), why)
 	}
 	if p.Unreadable > 0 {
-		said += fmt.Sprintf(" %s could not be read, and were left.", count(int64(p.Unreadable)))
+		fmt.Fprintf(&said, " %s could not be read, and were left.", count(int64(p.Unreadable)))
 	}
-	return said
+	return said.String()
 }

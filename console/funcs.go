@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -71,9 +72,7 @@ func count(n int64) string {
 // that is empty goes.
 func alter(q url.Values, pairs ...string) string {
 	next := url.Values{}
-	for name, values := range q {
-		next[name] = values
-	}
+	maps.Copy(next, q)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if next.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
 			next.Del(pairs[i])

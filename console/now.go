@@ -147,8 +147,8 @@ func (c *Console) nowLive(r *http.Request) look {
 			first = append([]row{}, latest.Rows...) // not nil, also without a row
 		}
 		strangers := 0
-		for _, d := range latest.Rows {
-			if d.Trouble.Rank > 0 && !slices.ContainsFunc(first, func(f row) bool { return f.Dependency == d.Dependency }) {
+		for _, d := range latest.Rows { // of the first page: on others, the worst are strangers from the start
+			if latest.Offset == 0 && d.Trouble.Rank > 0 && !slices.ContainsFunc(first, func(f row) bool { return f.Dependency == d.Dependency }) {
 				strangers++
 			}
 		}

@@ -46,8 +46,8 @@ func (f filling) fill(v reflect.Value, depth int) {
 	switch {
 	case depth > 9:
 	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
-		for i := range v.NumField() {
-			f.fill(v.Field(i), depth+1)
+		for _, field := range v.Fields() {
+			f.fill(field, depth+1)
 		}
 	case v.Kind() == reflect.Pointer && !v.IsNil():
 		f.fill(v.Elem(), depth+1)

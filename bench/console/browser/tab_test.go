@@ -66,6 +66,25 @@ var (
 	looks = []look{desk, {1280, 900, true}, {360, 740, false}, {360, 740, true}}
 )
 
+// view is who looks at the pages, and how.
+type view struct {
+	look
+	operator bool
+}
+
+func (v view) String() string { return fmt.Sprintf("%s-operator=%t", v.look, v.operator) }
+
+// views are all of them; with -short an operator at a desk and a reader on a phone.
+func views() (list []view) {
+	if testing.Short() {
+		return []view{{desk, true}, {look{360, 740, true}, false}}
+	}
+	for _, l := range looks {
+		list = append(list, view{l, true}, view{l, false})
+	}
+	return list
+}
+
 // request is what the browser asked a server for.
 type request struct {
 	method, url string

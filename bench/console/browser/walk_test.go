@@ -13,28 +13,26 @@ import (
 // Someone on call finds the endpoint that is stuck, and why. An operator then sends all
 // that died there again, watches it drain, and settles a key whose outcome is unknown.
 func TestWalk(t *testing.T) {
-	for _, l := range looks {
-		for _, operator := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s-operator=%t", l, operator), func(t *testing.T) {
-				in := staff(t, copied(t))
-				r := in.receive(t)
-				in.fail(t)
-				who := in.reader
-				if operator {
-					who = in.operator
-				}
-				b := signIn(t, in.instance, who, l)
-				explain(b)
-				if operator {
-					redrive(b, r)
-					settle(b)
-				} else if b.has("Redrive all that match") || b.has("Reveal") {
-					t.Error("a reader is offered what only an operator may do")
-				}
-				b.accessible()
-				b.quiet()
-			})
-		}
+	for _, v := range views() {
+		t.Run(v.String(), func(t *testing.T) {
+			in := staff(t, copied(t))
+			r := in.receive(t)
+			in.fail(t)
+			who := in.reader
+			if v.operator {
+				who = in.operator
+			}
+			b := signIn(t, in.instance, who, v.look)
+			explain(b)
+			if v.operator {
+				redrive(b, r)
+				settle(b)
+			} else if b.has("Redrive all that match") || b.has("Reveal") {
+				t.Error("a reader is offered what only an operator may do")
+			}
+			b.accessible()
+			b.quiet()
+		})
 	}
 }
 
