@@ -87,8 +87,11 @@ func TestShots(t *testing.T) {
 		b := signIn(t, in.instance, in.operator, l)
 		b.worst("webhook:stuck")
 		for name, path := range map[string]string{
-			"now": "/", "call": "/now/flaky", "messages": "/messages?endpoint=stuck", "dead-letters": "/dead-letters", "redrive": "/dead-letters/redrive?all=true&destination=stuck", "keys": "/keys",
+			"now": "/", "call": "/now/flaky", "dead-letters": "/dead-letters", "redrive": "/dead-letters/redrive?all=true&destination=stuck",
 		} {
+			if l.dark && name != "now" { // the README's
+				continue
+			}
 			b.visit(path)
 			b.until("document.querySelector('main h1')")
 			b.shot("console-" + name + "-" + l.scheme())
