@@ -43,19 +43,28 @@ func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (w
 		}
 		text = `UPDATE forbear_applications SET spec = ?, suspended = ` + since + `, reason = ?, version = version + 1 WHERE id = ? AND version = ?` + result
 	}
-	ok, err := do(ctx, w.db, func(t *tx) (bool, error) {
+	type put struct {
+		webhook.Application
+		ok bool
+	}
+	// A caller that leaves must not meet the write in its own copy.
+	stored, err := do(ctx, w.db, func(t *tx) (p put, err error) {
 		if err := t.db.d.lock(t, endpointLock); err != nil {
-			return false, err
+			return p, err
 		}
 		var created int64
-		ok, err := t.row([]any{&a.Version, &created, &a.Suspended, &a.Reason}, text, slices.Clone(args)...) // a replay wants them as they were
-		if a.Created = at(created); err == nil && ok {
+		p.Application = a
+		p.ok, err = t.row([]any{&p.Version, &created, &p.Suspended, &p.Reason}, text, slices.Clone(args)...) // a replay wants them as they were
+		if p.Created = at(created); err == nil && p.ok {
 			_, err = t.exec(`UPDATE forbear_endpoints SET changed = `+nextChange+` WHERE application = ? AND deleted IS NULL`, a.ID)
 		}
-		return ok, err
+		return p, err
 	})
-	if err == nil && !ok {
+	switch {
+	case err == nil && !stored.ok:
 		err = fmt.Errorf("application %q: %w", a.ID, webhook.ErrVersion)
+	case err == nil:
+		a = stored.Application
 	}
 	w.db.notify.wake()
 	return a, err

@@ -78,8 +78,8 @@ func TestDeliveriesAreVisible(t *testing.T) {
 	}
 	live := fetch(t, admin+"/admin/dependencies/webhook:shaky") + fetch(t, admin+"/admin/dependencies/webhook:refuses")
 	for _, want := range []string{
-		`"outcome":"retrying","reason":"retryable"`, `"correlation_id":"m-shaky","outcome":"saved"`, `"n":1,`, `"status":503`,
-		`"correlation_id":"m-refuses","outcome":"failed","reason":"terminal"`, `"status":422`, `"policy":"kind: webhook\n`,
+		`"outcome":"retrying","reason":"retryable"`, `"correlation_id":"m-shaky","outcome":"saved"`, `"n":1,`, `"error_type":"http_503"`,
+		`"correlation_id":"m-refuses","outcome":"failed","reason":"terminal"`, `"error_type":"http_422"`, `"policy":"kind: webhook\n`,
 	} {
 		if !strings.Contains(live, want) {
 			t.Errorf("the admin endpoint has no %s:\n%s", want, live)
