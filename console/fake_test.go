@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -22,6 +23,7 @@ const (
 type fake struct {
 	*Console
 	handler http.Handler
+	mu      sync.Mutex // of what follows, while a page is live
 	// answers are the bodies that the APIs respond with, by method and path. One that
 	// begins with a status and a space has that status.
 	answers map[string]string
@@ -51,6 +53,8 @@ func newFake(t *testing.T, change ...func(*Config)) *fake {
 
 // ServeHTTP is both APIs.
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	answer, ok := f.answers[r.Method+" "+r.URL.Path]
 	if strings.HasPrefix(r.URL.Path, "/v1/") {
 		who, known := f.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]

@@ -335,7 +335,9 @@ func TestStreamsAreBounded(t *testing.T) {
 		w = httptest.NewRecorder()
 		go open(w)
 		synctest.Wait()
+		f.mu.Lock()
 		f.tokens = nil // what it reads by is no longer good
+		f.mu.Unlock()
 		time.Sleep(liveEvery)
 		synctest.Wait()
 		if !strings.Contains(w.Body.String(), "event: end") {
