@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook/dispatch"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -65,7 +64,16 @@ type endpointPage struct {
 	endpoint
 	Config json.RawMessage      `json:"configuration"`
 	Text   string               `json:"-"` // of Config
-	Test   *dispatch.TestResult `json:"test,omitempty"`
+	Test   *testResult `json:"test,omitempty"`
+}
+
+// testResult is what a test message has shown.
+type testResult struct {
+	OK        bool   `json:"ok"`
+	Status    int    `json:"status,omitempty"`
+	ErrorType string `json:"error_type,omitempty"`
+	Response  string `json:"response,omitempty"`
+	Enabled   bool   `json:"enabled"`
 }
 
 // endpoint shows one endpoint.
@@ -73,7 +81,7 @@ func (c *Console) endpoint(r *http.Request, s *session) (*view, error) {
 	return c.showEndpoint(r, s, nil)
 }
 
-func (c *Console) showEndpoint(r *http.Request, s *session, test *dispatch.TestResult) (*view, error) {
+func (c *Console) showEndpoint(r *http.Request, s *session, test *testResult) (*view, error) {
 	at, p := "/v1/endpoints/"+url.PathEscape(r.PathValue("id")), endpointPage{Test: test}
 	if err := c.get(r, s, at, nil, &p.Config); err != nil {
 		return nil, err
@@ -94,7 +102,7 @@ func (c *Console) actOnEndpoint(r *http.Request, s *session) (*view, error) {
 	said := map[string]string{"enable": "Enabled. What waits is sent now.", "disable": "Disabled. Its messages are kept and wait."}[do]
 	switch do {
 	case "test", "test-and-enable":
-		test := &dispatch.TestResult{}
+		test := &testResult{}
 		if err := c.post(r, s, at, nil, nil, test); err != nil {
 			return nil, err
 		}

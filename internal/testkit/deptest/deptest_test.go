@@ -24,6 +24,7 @@ var siblings = map[string][]string{
 	"webhook":     {"httpretry", "deadletter"},
 	"consume":     {"deadletter", "idempotency"},
 	"batch":       {"deadletter", "idempotency"},
+	"console":     {"deadletter", "gateway", "idempotency", "webhook"}, // what its pages show
 	"sqlstore":    {"deadletter", "idempotency", "webhook"},
 	"storetest":   {"deadletter", "idempotency", "webhook"},
 	"forrst":      {"httpretry"}, // its client sits on the HTTP transport
