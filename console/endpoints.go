@@ -62,9 +62,9 @@ func (c *Console) endpoints(r *http.Request, s *session) (*view, error) {
 // endpointPage is one endpoint with all that is set for it.
 type endpointPage struct {
 	endpoint
-	Config json.RawMessage      `json:"configuration"`
-	Text   string               `json:"-"` // of Config
-	Test   *testResult `json:"test,omitempty"`
+	Config json.RawMessage `json:"configuration"`
+	Text   string          `json:"-"` // of Config
+	Test   *testResult     `json:"test,omitempty"`
 }
 
 // testResult is what a test message has shown.
