@@ -48,7 +48,6 @@ quick: ## run the tests of what differs from main and of what imports it, withou
 
 .PHONY: test
 test: deps raced plain ## run all tests that a change can break; install what they need where that can be done
-	@! .ci/changed console/ bench/console/ || $(MAKE) console-check SHORT=-short
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: deps
