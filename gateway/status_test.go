@@ -16,7 +16,6 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/health"
-	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 func good(context.Context) error { return nil }
@@ -234,9 +233,6 @@ func TestReadersAndCallsAtOnce(t *testing.T) {
 
 // A call that succeeds at once costs the observer no allocation.
 func TestStatsAllocateNothingOnSuccess(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector empties pools")
-	}
 	_, _, made := watched(t)
 	r, ctx := made("payments", forbear.Policy{}), t.Context()
 	if n := testing.AllocsPerRun(1000, func() { _ = r.Do(ctx, good) }); n != 0 {

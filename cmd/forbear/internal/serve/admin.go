@@ -3,11 +3,13 @@ package serve
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -91,6 +93,9 @@ func (a *adminFlags) beyond(err error) error {
 // function that ends it. main is the gateway's own address. The endpoint has another one: a
 // caller that may send requests through the gateway may not force its breakers.
 func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main net.Addr, w *watch) (base string, stop func(), err error) {
+	if u, err := url.Parse(a.url); a.url != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
+		return "", nil, errors.New("--console-url: want an address such as https://forbear.example.com/, without a user")
+	}
 	token, err := cli.AdminToken(a.tokenFile)
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the admin token: %w", err)

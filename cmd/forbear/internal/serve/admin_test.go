@@ -93,6 +93,17 @@ func TestServeAdmin(t *testing.T) {
 	}
 }
 
+// The console's address goes into links on other machines: one that is none is refused.
+func TestConsoleURL(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, address := range []string{"forbear.example.com", "javascript:alert(1)", "http://", "https://me:pw@forbear.example.com/", ":::"} {
+		got := clitest.Run(t, Command(), "", "--no-delivery", "--listen", "127.0.0.1:0", "--console-url", address)
+		if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "--console-url: want an address such as https://") || strings.Contains(got.Errors, "pw") {
+			t.Errorf("%s: %+v", address, got)
+		}
+	}
+}
+
 // Beyond loopback the admin endpoint takes a token, from a file or the
 // environment, and demands it.
 func TestServeAdminBeyondLoopback(t *testing.T) {
