@@ -220,13 +220,14 @@ func (w *Webhooks) EndpointPage(ctx context.Context, f store.EndpointFilter, aft
 		where(` AND e.state = ?`, string(f.State))
 	}
 	if f.Text != "" {
-		// What is encrypted is compared here; the rest is chosen roughly, by its JSON.
+		// What is encrypted is compared below; the rest is chosen roughly, by its JSON, which
+		// has the id, too.
 		quoted, err := json.Marshal(strings.ToLower(f.Text))
 		if err != nil {
 			return nil, "", err
 		}
-		where(` AND (e.spec LIKE ? OR replace(lower(e.id), ?, '') <> lower(e.id) OR replace(lower(e.spec), ?, '') <> lower(e.spec))`,
-			sealedText+"%", strings.ToLower(f.Text), string(quoted[1:len(quoted)-1]))
+		part := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(string(quoted[1 : len(quoted)-1]))
+		where(` AND (e.spec LIKE ? OR lower(e.spec) LIKE ? ESCAPE '\')`, sealedText+"%", "%"+part+"%")
 	}
 	where(` ORDER BY e.id`)
 	if f.Text == "" {

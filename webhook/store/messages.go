@@ -74,6 +74,8 @@ type MessageFilter struct {
 	Until       time.Time `json:"until,omitzero"` // exclusive
 	// Patience is about how long a page is looked for. 0 means a second.
 	Patience time.Duration `json:"-"`
+	// Bare says that no one looks at what came of the latest attempts.
+	Bare bool `json:"-"`
 }
 
 // IsZero reports whether f chooses everything.

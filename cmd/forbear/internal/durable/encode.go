@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
@@ -32,7 +33,9 @@ func encode(v any) (json.RawMessage, error) {
 	if err != nil || v == nil || !hasDurations(reflect.TypeOf(v)) {
 		return text, err
 	}
-	return inWords(reflect.TypeOf(v), "", text)
+	w := words{in: text, out: make([]byte, 0, len(text))}
+	err = w.value(reflect.TypeOf(v), "")
+	return w.out, err
 }
 
 // marshal is [json.Marshal] without escapes for HTML, which no client here needs.
@@ -44,40 +47,85 @@ func marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// inWords returns what json.Marshal wrote of a value of type t, which the field of that
-// name holds, with its durations in words.
-func inWords(t reflect.Type, name string, text json.RawMessage) (json.RawMessage, error) {
+// words writes what json.Marshal wrote, in, to out with its durations in words, in one
+// pass: a page of a list may have thousands.
+type words struct{ in, out []byte }
+
+// value writes the next value, of type t, which the field of that name holds.
+func (w *words) value(t reflect.Type, name string) (err error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	open := w.in[0]
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
-		return durationInWords(name, text)
-	case !hasDurations(t) || text[0] != '{' && text[0] != '[':
-		return text, nil
-	case text[0] == '[':
-		var items []json.RawMessage
-		err := json.Unmarshal(text, &items)
-		for i := 0; i < len(items) && err == nil; i++ {
-			items[i], err = inWords(t.Elem(), name, items[i])
-		}
-		if err != nil {
-			return nil, err
-		}
-		return marshal(items)
-	}
-	var fields [][]byte
-	err := members(text, func(name string, value json.RawMessage) error {
-		f, _ := fieldOf(t, name) // json.Marshal wrote it
-		value, err := inWords(f.kind, name, value)
-		if f.kind == reflect.TypeFor[time.Duration]() {
-			name = publicName(name)
-		}
-		quoted, _ := marshal(name)
-		fields = append(fields, append(append(quoted, ':'), value...))
+		text, err := durationInWords(name, w.take(valueEnd(w.in)))
+		w.out = append(w.out, text...)
 		return err
-	})
-	return slices.Concat([]byte("{"), bytes.Join(fields, []byte(",")), []byte("}")), err
+	case !hasDurations(t) || open != '{' && open != '[':
+		w.out = append(w.out, w.take(valueEnd(w.in))...)
+		return nil
+	}
+	w.out = append(w.out, w.take(1)...)
+	for w.in[0] != open+2 && err == nil { // "]" and "}" are two behind what opens
+		if w.in[0] == ',' {
+			w.out = append(w.out, w.take(1)...)
+		}
+		if open == '[' {
+			err = w.value(t.Elem(), name)
+			continue
+		}
+		name := string(w.take(valueEnd(w.in))[1:])
+		name = name[:len(name)-1]
+		f, _ := fieldOf(t, name) // json.Marshal wrote it
+		public := name
+		if f.kind == reflect.TypeFor[time.Duration]() {
+			public = publicName(name)
+		}
+		w.out = append(append(append(w.out, '"'), public...), '"')
+		w.out = append(w.out, w.take(1)...) // the colon
+		err = w.value(f.kind, name)
+	}
+	w.out = append(w.out, w.take(1)...)
+	return err
+}
+
+// take returns the next n bytes, and goes on behind them.
+func (w *words) take(n int) []byte {
+	text := w.in[:n]
+	w.in = w.in[n:]
+	return text
+}
+
+// valueEnd returns where the first value of JSON without spaces ends.
+func valueEnd(text []byte) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']', ',':
+			if depth == 0 { // of what the value is in
+				return i
+			}
+			if text[i] == ',' {
+				continue
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
 }
 
 // durationInWords writes a duration in words.
@@ -95,15 +143,24 @@ func durationInWords(name string, text []byte) (json.RawMessage, error) {
 // publicName is the name of a duration in the API.
 func publicName(name string) string { return strings.TrimSuffix(name, "_ns") }
 
+// withDurations are the types that are known to hold durations, or not to.
+var withDurations sync.Map
+
 // hasDurations reports whether a value of type t may hold durations. Most do not.
-func hasDurations(t reflect.Type) bool {
+func hasDurations(t reflect.Type) (has bool) {
+	if known, ok := withDurations.Load(t); ok {
+		return known.(bool)
+	}
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
-		return true
+		has = true
 	case t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
-		return false // it writes itself
+		// It writes itself.
 	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
-		return hasDurations(t.Elem())
+		has = hasDurations(t.Elem())
+	case t.Kind() == reflect.Struct:
+		has = slices.ContainsFunc(jsonFields(t), func(f jsonField) bool { return hasDurations(f.kind) })
 	}
-	return t.Kind() == reflect.Struct && slices.ContainsFunc(jsonFields(t), func(f jsonField) bool { return hasDurations(f.kind) })
+	withDurations.Store(t, has)
+	return has
 }

@@ -109,6 +109,7 @@ func (s *Service) actOnMany(a act) operation {
 		if len(f.States) == 0 {
 			f.States = a.states
 		}
+		f.Bare = true
 		page, err := s.messages(r, f, after, a.batch)
 		if err != nil {
 			return 0, nil, err
