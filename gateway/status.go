@@ -90,7 +90,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // DeliveryStatus is what holds up the deliveries to an endpoint of webhooks.
 type DeliveryStatus struct {
 	// Hold is why nothing but single messages are sent, beside the breaker:
-	// "credential", "unresolved", "rejecting", "suspended", "unreadable", or "".
+	// "credential", "unresolved", "rejecting", "suspended", "unreadable", "disabled", or "".
 	// Held says more.
 	Hold string `json:"hold,omitempty"`
 	Held string `json:"held,omitempty"`
@@ -98,6 +98,8 @@ type DeliveryStatus struct {
 	// earliest; zero when there is no wait.
 	NextProbe time.Time `json:"next_probe,omitzero"`
 }
+
+func (d *DeliveryStatus) isDisabled() bool { return d != nil && d.Hold == "disabled" }
 
 // BudgetStatus is the reading of a retry budget.
 type BudgetStatus struct {

@@ -27,11 +27,14 @@ func TestOrderOfTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stats, _, made := watched(t)
 		stats.SetDeliveries(func(name string) *gateway.DeliveryStatus {
-			if name == "e held" {
+			switch name {
+			case "e held":
 				return &gateway.DeliveryStatus{Hold: "credential"}
+			case "o disabled", "p disabled long ago":
+				return &gateway.DeliveryStatus{Hold: "disabled", Held: "the receiver is gone"}
 			}
 			return nil
-		}, func() []string { return []string{"e held"} })
+		}, func() []string { return []string{"e held", "o disabled", "p disabled long ago"} })
 		made("b well", quietBreaker)
 		made("a well", quietBreaker)
 		_ = made("f certificate", quietBreaker).Do(t.Context(), func(context.Context) error { return x509.UnknownAuthorityError{} })
@@ -46,6 +49,13 @@ func TestOrderOfTrouble(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		made("e held", quietBreaker)
+		for name, calls := range map[string]int{"o disabled": 1, "p disabled long ago": 0} {
+			r := made(name, forbear.Policy{})
+			for range calls {
+				_ = r.Do(t.Context(), terminal)
+			}
+			r.Breaker().Force(breaker.Open, "jane", time.Now())
+		}
 		made("c budget", forbear.Policy{}).Breaker().BudgetRefused(time.Now())
 		failing := made("k failing", quietBreaker)
 		_ = failing.Do(t.Context(), flaky(9, "a"))
@@ -64,16 +74,18 @@ func TestOrderOfTrouble(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s: %d %s", d.Dependency, d.Trouble.Rank, d.Trouble.Why))
 		}
 		want := []string{
-			"f certificate: 10 certificate refused: the server's certificate is signed by an unknown authority",
-			"g open: 9 breaker held open by hand",
-			"h open: 9 breaker open",
-			"d due: 8 breaker open: the next call is a probe",
-			"e held: 7 deliveries held: credential",
-			"c budget: 6 retry budget exhausted",
-			"i sick: 5 health gate closed",
-			"k failing: 4 1 of 1 calls failed in 5 minutes",
-			"j retried: 3 12 retries of 12 calls in 5 minutes",
-			"m forced: 2 breaker held closed by hand",
+			"f certificate: 11 certificate refused: the server's certificate is signed by an unknown authority",
+			"g open: 10 breaker held open by hand",
+			"h open: 10 breaker open",
+			"d due: 9 breaker open: the next call is a probe",
+			"e held: 8 deliveries held: credential",
+			"o disabled: 8 endpoint disabled: the receiver is gone",
+			"c budget: 7 retry budget exhausted",
+			"i sick: 6 health gate closed",
+			"k failing: 5 1 of 1 calls failed in 5 minutes",
+			"j retried: 4 12 retries of 12 calls in 5 minutes",
+			"m forced: 3 breaker held closed by hand",
+			"p disabled long ago: 1 endpoint disabled: the receiver is gone",
 			"a well: 0 ", "b well: 0 ", "l refusing: 0 ", "n rare: 0 ",
 		}
 		if !slices.Equal(got, want) {

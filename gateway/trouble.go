@@ -14,10 +14,11 @@ import (
 
 // The ranks of [Trouble], in the order in which someone on call looks at them: what may be an
 // attack, what refuses calls now, what waits for a person, what withholds retries, what
-// fails, what is only costly. A breaker goes between open and half-open by itself, so
+// fails, what is only costly, and last an endpoint that was disabled more than an hour ago. A breaker goes between open and half-open by itself, so
 // that their ranks are neighbours and the row stays where it is.
 const (
 	well = iota
+	longDisabled
 	isPaced
 	heldClosed
 	retriesALot
@@ -71,7 +72,7 @@ func (l *look) byTrouble(rows []*tally) []*tally {
 func (l *look) ill(t *tally) (i illness) {
 	t.mu.Lock()
 	i.recent = t.recent(l.minute)
-	refused := t.events.certificate
+	refused, lately := t.events.certificate, t.past.ring != nil || t.readings() != t.past.before
 	if t.good() == t.goods {
 		i.streak = t.streak
 	}
@@ -92,6 +93,10 @@ func (l *look) ill(t *tally) (i illness) {
 	switch {
 	case refused != nil && l.now.Sub(refused.At) < certificateMemory:
 		i.rank, i.certificate = certificateRefused, refused.Why
+	case l.held[t.name] && l.deliveries(t.name).isDisabled(): // whatever its breaker was left at
+		if i.rank = longDisabled; lately {
+			i.rank = deliveryHeld
+		}
 	case i.rank >= halfOpen:
 	case l.held[t.name]:
 		i.rank = deliveryHeld
@@ -152,6 +157,8 @@ func (i illness) why(d *DependencyStatus) string {
 		return "breaker held open by hand"
 	case i.rank == halfOpen && d.Breaker != nil && d.Breaker.State == breaker.Open.String():
 		return "breaker open: the next call is a probe"
+	case (i.rank == deliveryHeld || i.rank == longDisabled) && d.Delivery.isDisabled():
+		return "endpoint disabled: " + d.Delivery.Held
 	case i.rank == deliveryHeld && d.Delivery != nil && d.Delivery.Hold != "":
 		return wordsOf[i.rank] + ": " + d.Delivery.Hold
 	case i.rank == failing && i.streak > 1:

@@ -35,7 +35,7 @@ func (r *receiver) countInRow(a *attempt, at time.Time) {
 	d, since := r.d, r.state.failingSince
 	switch {
 	case why != "":
-		r.state.is = webhook.Disabled
+		r.state.is, r.state.by, r.state.reason = webhook.Disabled, webhook.ByForbear, why
 		r.later(func() {
 			d.log.Error("endpoint disabled", slog.String("endpoint", r.id), slog.String("reason", why))
 			d.disable(r.id, why, since)

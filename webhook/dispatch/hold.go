@@ -17,6 +17,7 @@ const (
 	HoldRejecting  = "rejecting"  // it refuses everything
 	HoldSuspended  = "suspended"  // its application is: nothing at all is sent
 	HoldUnreadable = "unreadable" // what is stored of it is: nothing is sent, or by what it was before
+	HoldDisabled   = "disabled"   // by forbear: nothing is sent until a person enables it
 )
 
 // kind is one of the four holds of a receiver.

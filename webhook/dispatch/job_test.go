@@ -252,6 +252,12 @@ func TestGoneIsALetterAndDisables(t *testing.T) {
 		if r.to.enabled() || !slices.Contains(r.alerts(), "endpoint_disabled") {
 			t.Error("the endpoint is still served, or no operator learns of it")
 		}
+		if l := r.d.LaneStats(r.to.id); l.Hold != HoldDisabled || l.Held != "the receiver responded 410 Gone" || !slices.Equal(r.d.Holding(), []string{r.to.id}) {
+			t.Errorf("shown is %+v, held are %q", l, r.d.Holding())
+		}
+		if err := r.d.Disable(t.Context(), r.to.id, "known"); err != nil || len(r.d.Holding()) > 0 {
+			t.Errorf("held are %q although a person has disabled it: %v", r.d.Holding(), err)
+		}
 	})
 }
 

@@ -70,6 +70,7 @@ type receiver struct {
 	after []func() // what unlock does when the lock is released: see later
 	state struct { // as the store has it, as far as is known
 		is           webhook.EndpointState
+		by           webhook.Party // who disabled it
 		reason       string
 		since        time.Time
 		failingSince time.Time // of the wall clock
@@ -130,7 +131,7 @@ func (r *receiver) configure(stored *webhook.Endpoint) (changed bool, err error)
 	case old.retryer != ep.retryer:
 		r.holds[down] = hold{}
 	}
-	r.state.is, r.state.reason, r.state.since, r.state.failingSince = stored.State, stored.Reason, stored.Since, stored.FailingSince
+	r.state.is, r.state.by, r.state.reason, r.state.since, r.state.failingSince = stored.State, stored.DisabledBy, stored.Reason, stored.Since, stored.FailingSince
 	r.lookAgain()
 	r.ep.Store(ep)
 	return true, nil
@@ -152,10 +153,10 @@ func sameConfiguration(a, b webhook.Endpoint) bool {
 func (r *receiver) adopt(stored *webhook.Endpoint) {
 	r.mu.Lock()
 	defer r.unlock()
-	if r.state.is == stored.State {
+	if r.state.is == stored.State && r.state.by == stored.DisabledBy {
 		return
 	}
-	r.state.is, r.state.reason, r.state.since = stored.State, stored.Reason, stored.Since
+	r.state.is, r.state.by, r.state.reason, r.state.since = stored.State, stored.DisabledBy, stored.Reason, stored.Since
 	if stored.State == webhook.Enabled {
 		r.failures, r.state.failingSince = 0, time.Time{}
 		r.dueAtLocked(time.Now())

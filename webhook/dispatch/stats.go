@@ -60,14 +60,19 @@ func (d *Dispatcher) LaneStats(id string) LaneStats {
 	return s
 }
 
-// Holding returns the enabled endpoints with a Hold in their [LaneStats]. Thousands without
-// one cost little.
+// Holding returns the endpoints with a Hold in their [LaneStats], but for those that a
+// person has disabled. Thousands without one cost little.
 func (d *Dispatcher) Holding() []string {
 	ids := slices.Collect(maps.Keys(d.Unreadable()))
 	for id, r := range d.receivers.all() {
 		r.mu.Lock()
 		_, on := r.holding()
-		on = r.state.is == webhook.Enabled && (on || r.endpoint().conf.Tenant.CheckSuspended() != nil)
+		switch {
+		case r.state.is != webhook.Enabled:
+			on = r.state.by == webhook.ByForbear
+		case r.endpoint().conf.Tenant.CheckSuspended() != nil:
+			on = true
+		}
 		r.mu.Unlock()
 		if on {
 			ids = append(ids, id)
@@ -85,7 +90,9 @@ func (r *receiver) stats() LaneStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := time.Time{}
-	if err := ep.conf.Tenant.CheckSuspended(); err != nil {
+	if r.state.is == webhook.Disabled && r.state.by == webhook.ByForbear {
+		s.Hold, s.Held = HoldDisabled, r.state.reason
+	} else if err := ep.conf.Tenant.CheckSuspended(); err != nil {
 		s.Hold, s.Held = HoldSuspended, err.Error()
 	} else if k, on := r.holding(); on {
 		s.Hold, s.Held, next = kindOf[k].name, r.holds[k].why, r.holds[k].until
