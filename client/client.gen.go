@@ -211,11 +211,12 @@ const (
 
 // Defines values for ProcessStatsHold.
 const (
-	Credential ProcessStatsHold = "credential"
-	Rejecting  ProcessStatsHold = "rejecting"
-	Suspended  ProcessStatsHold = "suspended"
-	Unreadable ProcessStatsHold = "unreadable"
-	Unresolved ProcessStatsHold = "unresolved"
+	ProcessStatsHoldCredential ProcessStatsHold = "credential"
+	ProcessStatsHoldDisabled   ProcessStatsHold = "disabled"
+	ProcessStatsHoldRejecting  ProcessStatsHold = "rejecting"
+	ProcessStatsHoldSuspended  ProcessStatsHold = "suspended"
+	ProcessStatsHoldUnreadable ProcessStatsHold = "unreadable"
+	ProcessStatsHoldUnresolved ProcessStatsHold = "unresolved"
 )
 
 // Defines values for RedriveState.
@@ -1381,10 +1382,10 @@ type ProcessStats struct {
 	// FailureRate of the latest 100 attempts, 0 to 1
 	FailureRate float64 `json:"failure_rate"`
 
-	// Held the missing secret or token, or the error type that holds it
+	// Held the missing secret or token, the error type that holds it, or why it was disabled
 	Held string `json:"held,omitempty,omitzero"`
 
-	// Hold why it sends at most single messages: missing secret or token, unresolved name, everything refused; suspended sends nothing; unreadable sends nothing, or uses the earlier configuration
+	// Hold why it sends at most single messages: missing secret or token, unresolved name, everything refused; suspended and disabled (by forbear) send nothing; unreadable sends nothing, or uses the earlier configuration
 	Hold ProcessStatsHold `json:"hold,omitempty,omitzero"`
 
 	// InFlight current attempts
@@ -1397,7 +1398,7 @@ type ProcessStats struct {
 	NextProbe time.Time `json:"next_probe,omitempty,omitzero"`
 }
 
-// ProcessStatsHold why it sends at most single messages: missing secret or token, unresolved name, everything refused; suspended sends nothing; unreadable sends nothing, or uses the earlier configuration
+// ProcessStatsHold why it sends at most single messages: missing secret or token, unresolved name, everything refused; suspended and disabled (by forbear) send nothing; unreadable sends nothing, or uses the earlier configuration
 type ProcessStatsHold string
 
 // Redrive defines model for Redrive.
