@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/messages"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/migrate"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/policy"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/probe"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/serve"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/sim"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/token"
@@ -33,6 +34,7 @@ func Program() cli.Program {
 		policy.Command(),
 		initialize.Command(),
 		sim.Command(),
+		probe.Command(),
 		lint.Command(),
 		top.Command(),
 		health.Command(),

@@ -1,0 +1,140 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// forbear runs the command.
+func forbear(ctx context.Context, args ...string) (code int, out, errs string) {
+	var o, e strings.Builder
+	code = Command().Run(ctx, &cli.Streams{Out: &o, Err: &e}, args)
+	return code, o.String(), e.String()
+}
+
+// TestWhatCannotBeJudged: a client that never calls, or fails where all is well, is no pass.
+func TestWhatCannotBeJudged(t *testing.T) {
+	for command, want := range map[string]string{
+		"true {url}":            "it never called",
+		"no-such-program {url}": "executable file not found",
+		"sh -c 'exit 3' {url}":  "it never called",
+	} {
+		args := append([]string{"--"}, strings.Split(command, " ")...)
+		if code, out, _ := forbear(t.Context(), args...); code != cli.ExitUsage || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d, %s", command, code, out)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "which client?"},
+		{[]string{"--", "curl"}, "no argument has {url}"},
+		{[]string{"-o", "yaml", "--", "curl", "{url}"}, "-o: want text, json, junit or policy"},
+		{[]string{"-c", "R-4/999/GET", "--", "curl", "{url}"}, `no case is named "R-4/999/GET"`},
+		{[]string{"--serve", "--listen", "0.0.0.0:0"}, "an address of this machine"},
+	} {
+		if code, _, errs := forbear(t.Context(), c.args...); code != cli.ExitUsage || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: exit code %d, %s", c.args, code, errs)
+		}
+	}
+	if code, out, _ := forbear(t.Context(), "--list"); code != cli.ExitOK || !strings.Contains(out, "R-4/503/GET") {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+}
+
+// TestFormats: a report is JSON, JUnit's XML, a policy file and a page, and a policy that
+// was set is found again.
+func TestFormats(t *testing.T) {
+	argv := []string{"--", "env", "PROBE_WRONG=", os.Args[0], "{url}", "{method}"}
+	page := filepath.Join(t.TempDir(), "report.html")
+	code, out, _ := forbear(t.Context(), append([]string{"-c", "R-1/law,R-4/hang/GET", "-o", "json", "--html", page}, argv...)...)
+	var report Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || code != cli.ExitOK || report.Law == nil || report.Law.Law.Name != "full jitter" {
+		t.Errorf("exit code %d, %v, %.300s", code, err, out)
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "<svg") || !strings.Contains(string(text), "retry 3") {
+		t.Errorf("%v, %.300s", err, text)
+	}
+	_, out, _ = forbear(t.Context(), append([]string{"-c", "R-4/503/GET", "-o", "junit"}, argv...)...)
+	var suite struct {
+		Tests int `xml:"tests,attr"`
+		Cases []struct {
+			Name string `xml:"name,attr"`
+		} `xml:"testcase"`
+	}
+	if err := xml.Unmarshal([]byte(out), &suite); err != nil || suite.Tests != 2 || len(suite.Cases) != 2 {
+		t.Errorf("%v, %+v", err, suite)
+	}
+	_, out, _ = forbear(t.Context(), append([]string{"-o", "policy"}, argv...)...)
+	// All that a policy file refuses is that there is no budget.
+	_, err := policyfile.Parse("probed.yaml", []byte(out))
+	faults, _ := errors.AsType[*policyfile.Error](err)
+	if faults == nil || len(faults.Faults) != 1 || !strings.Contains(err.Error(), "budget none") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	var base time.Duration
+	if m := regexp.MustCompile(`backoff: {base: ([^,}]+)`).FindStringSubmatch(out); m != nil {
+		base, _ = time.ParseDuration(m[1])
+	}
+	if base < callerBase*3/4 || base > callerBase*5/4 || !strings.Contains(out, "max_retries: 3\n    per_attempt: 1s\n") || strings.Contains(out, "classify") {
+		t.Errorf("%s", out)
+	}
+}
+
+// TestByHand: a client that the probe does not start is judged by what arrives.
+func TestByHand(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p, err := newPKI(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := choose("R-4/502/GET,R-4/404/GET")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stands []stand
+	for i := range list {
+		if !list[i].byHand() {
+			continue
+		}
+		s, err := open(&list[i], p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.server.Close()
+		stands = append(stands, s)
+		for range 2 { // sends everything twice
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+"/1", nil)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			time.Sleep(time.Millisecond)
+		}
+	}
+	got := map[string]string{}
+	for _, f := range reportOf(stands, list).Cases {
+		got[f.ID] = f.Outcome
+	}
+	if got["R-4/502/GET"] != Holds || got["R-4/404/GET"] != Fails {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,102 @@
+package probe
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/probe/law"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// policy writes the policy that the client has, as far as it was seen, as a policy file:
+// for forbear check, sim and policy export. What a policy file cannot say is a comment.
+func (r *Report) policy(w io.Writer) error {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# What forbear probe saw of %s.", r.name())
+	line("service: client\ndependencies:\n  server:\n    owner: client")
+	if r.retries == 0 {
+		line("    disabled: true # nothing was sent again")
+	} else {
+		line("    max_retries: %d", r.retries)
+	}
+	if r.attempt > 0 {
+		line("    per_attempt: %s", policyfile.FormatDuration(round(r.attempt)))
+	}
+	if r.Law != nil {
+		g := r.Law.Growth
+		backoff := "base: " + policyfile.FormatDuration(max(simplest(g.Low, g.High), time.Millisecond))
+		if g.Cap > 0 {
+			backoff += ", cap: " + policyfile.FormatDuration(round(g.Cap))
+		}
+		line("    backoff: {%s}%s", backoff, r.unsaid())
+	}
+	line("    budget: none # a budget that calls of one process share was not seen")
+	line("    breaker: {disabled: true} # nor a breaker")
+	if len(r.classes) > 0 {
+		line("    classify:")
+		for _, name := range slices.Sorted(maps.Keys(r.classes)) {
+			line("      %s: %s", name, r.classes[name])
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// unsaid is a comment about waits that no policy has.
+func (r *Report) unsaid() string {
+	if r.Law.Law == law.Full {
+		return ""
+	}
+	return " # its waits have " + r.Law.Law.Name + ", which a policy file cannot say"
+}
+
+// round makes a figure of what was measured: its two first digits.
+func round(d time.Duration) time.Duration {
+	unit := time.Millisecond
+	for d/unit >= 100 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// simplest is the duration between two that is the shortest to write: the one that someone
+// has set, most likely.
+func simplest(low, high time.Duration) time.Duration {
+	for unit := 10 * time.Second; unit >= time.Millisecond; unit /= 10 {
+		for _, step := range []time.Duration{unit, unit / 2} {
+			if d := (low + step - 1) / step * step; d <= high {
+				return d
+			}
+		}
+	}
+	return round(low)
+}
+
+// learn notes what the verdicts say of the policy.
+func (r *Report) learn(k *known) {
+	if k.lawFound {
+		r.Law, r.waits = new(k.law), k.waits
+	}
+	r.classes = map[string]string{}
+	for i := range r.Cases {
+		f := &r.Cases[i]
+		switch {
+		case f.ID == outage:
+			for i := range f.Runs {
+				r.retries = max(r.retries, f.Runs[i].sends()-1)
+			}
+		case f.ID == "R-4/hang/GET" && len(f.Runs) > 0 && f.Runs[0].sends() > 0:
+			if a := f.Runs[0].Arrivals[0]; a.Gone > 0 {
+				r.attempt = a.Gone - a.At
+			}
+		case f.group != "" && f.Outcome == Fails:
+			code := strings.Split(f.ID, "/")[1]
+			r.classes["http_"+code] = map[bool]string{true: "terminal", false: "transient"}[f.group == retryable]
+		}
+	}
+}
