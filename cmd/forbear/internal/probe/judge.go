@@ -448,18 +448,22 @@ func judgeFloor(k *known, runs []run) Verdict {
 		}
 		return notJudged("not sent again")
 	}
-	// The mean: a client may be late once, and full jitter may be short once.
-	mean := time.Duration(0)
-	for _, w := range all {
-		mean += w / time.Duration(len(all))
-	}
+	// Means: a client may be late once, and full jitter may be short once.
+	got, usual := mean(all), mean(slices.Concat(k.waits[:min(2, len(k.waits))]...))
 	switch {
-	case mean > atOnce:
-		return holds("it waits as it does without: %s on average", short(mean))
-	case k.lawFound && slices.Max(k.law.Ceilings) < atOnce:
-		return tells("it never waits")
+	case usual < atOnce:
+		return tells("it hardly waits in any case")
+	case got < usual/4:
+		return fails("sent again after %s on average, and without it after %s: what a server says is a floor under the backoff", short(got), short(usual))
 	}
-	return fails("sent again at once: what a server says is a floor under the backoff")
+	return holds("it waits as it does without: %s on average", short(got))
+}
+
+func mean(list []time.Duration) (sum time.Duration) {
+	for _, d := range list {
+		sum += d / time.Duration(len(list))
+	}
+	return sum
 }
 
 // atOnce is longer than it takes to send again without a wait.

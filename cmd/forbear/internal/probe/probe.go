@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -129,12 +130,13 @@ func judge(ctx context.Context, std *cli.Streams, argv []string, list []Case) (*
 	v := list[0].judge(k, first)
 	report.add(&list[0], v, first)
 	if report.Agent = k.agent; v.Outcome == NotJudged {
-		report.Output = first[0].Output
+		report.Output, report.Took = first[0].Output, time.Since(began)
 		return report, nil
 	}
 	verdicts := map[string]Verdict{}
+	show := progress(std.Err, len(list)-1)
 	for _, late := range []bool{false, true} {
-		client.round(ctx, list[1:], k, late)
+		client.round(ctx, list[1:], k, late, show)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -167,7 +169,7 @@ func (c *Case) runsOf() string { return cmp.Or(c.of, c.ID) }
 
 // round runs the client in cases, side by side: those that need the results of others are
 // late.
-func (c *client) round(ctx context.Context, list []Case, k *known, late bool) {
+func (c *client) round(ctx context.Context, list []Case, k *known, late bool, done func()) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for i := range list {
@@ -180,9 +182,23 @@ func (c *client) round(ctx context.Context, list []Case, k *known, late bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			k.runsByID[one.ID] = runs
+			done()
 		})
 	}
 	wg.Wait()
+}
+
+// progress returns what is to be called after each case, one at a time: on a terminal it
+// says how many are over.
+func progress(w io.Writer, all int) func() {
+	if !cli.Terminal(w) {
+		return func() {}
+	}
+	over := 0
+	return func() {
+		over++
+		fmt.Fprintf(w, "\r%d of %d cases \r", over, all)
+	}
 }
 
 // sideBySide is how many runs wait at the same time.

@@ -33,7 +33,7 @@ type caller struct {
 
 // The policy of the caller, with short waits.
 const (
-	callerBase    = 150 * time.Millisecond
+	callerBase    = 200 * time.Millisecond
 	callerAttempt = time.Second
 	callerRetries = 3
 	callerTotal   = 10 * time.Second

@@ -27,8 +27,8 @@ const maxKept = 10_000
 // handshake is how long a TLS handshake may take.
 const handshake = 30 * time.Second
 
-// maxBody bounds what is read of a request's body.
-const maxBody = 16 << 20
+// maxHeader and maxBody bound what is read of a request.
+const maxHeader, maxBody = 1 << 20, 16 << 20
 
 // Arrival is a request that arrived. Times count from the start of the [Server].
 type Arrival struct {
@@ -217,8 +217,10 @@ func (s *Server) serve(raw net.Conn, number int) {
 
 // serve1 serves HTTP/1.
 func (s *Server) serve1(conn net.Conn, number int) {
-	in := bufio.NewReader(conn)
+	limited := &io.LimitedReader{R: conn}
+	in := bufio.NewReader(limited)
 	for {
+		limited.N = maxHeader + maxBody
 		req, err := http.ReadRequest(in)
 		if err != nil {
 			return
