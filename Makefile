@@ -293,6 +293,15 @@ simulator:
 reference: ## write docs/reference from the code
 	$(GO) test -count=1 ./cmd/forbear -run TestReference -update
 
+# The clients are installed below probe/zoo/.cache; one that cannot be is left out.
+.PHONY: zoo
+zoo: ## probe clients of eight languages, and write the tables of docs/clients.md and docs/compare.md (an hour)
+	@mkdir -p $(BIN)
+	$(GO) build -o $(BIN)/forbear ./cmd/forbear
+	probe/zoo/install.sh
+	probe/zoo/run.sh $(BIN)/forbear
+	$(GO) run ./probe/zoo/table probe/zoo/.cache/reports/*.json
+
 # What the simulator predicts, beside runs of real servers and clients in virtual time.
 .PHONY: truth
 truth: ## compare the simulator with real runs and write the figures of docs/simulator-truth.md (minutes)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/sim"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -87,6 +88,16 @@ func TestFormats(t *testing.T) {
 	faults, _ := errors.AsType[*policyfile.Error](err)
 	if faults == nil || len(faults.Faults) != 1 || !strings.Contains(err.Error(), "budget none") {
 		t.Errorf("%v\n%s", err, out)
+	}
+	_, client, _ := strings.Cut(out, "#   client: ")
+	scenario := filepath.Join(t.TempDir(), "scenario.yaml")
+	text := "name: probed\nduration: 20s\nfleets:\n  - {name: a, rate: 100, client: " + strings.TrimSpace(client) + "}\nservices:\n  - {name: b, capacity: 200, time: 20ms}\n"
+	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	if code := sim.Command().Run(t.Context(), &cli.Streams{Out: &log, Err: &log}, []string{"run", scenario}); code != cli.ExitOK {
+		t.Errorf("sim: exit code %d: %s\n%s", code, log.String(), text)
 	}
 	var base time.Duration
 	if m := regexp.MustCompile(`backoff: {base: ([^,}]+)`).FindStringSubmatch(out); m != nil {

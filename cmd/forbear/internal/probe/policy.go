@@ -43,8 +43,37 @@ func (r *Report) policy(w io.Writer) error {
 			line("      %s: %s", name, r.classes[name])
 		}
 	}
+	line("# The same client in a scenario of forbear sim:\n#   client: %s", r.simulated())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// simulated is the client in the words of a scenario, which has some for what the standard
+// forbids.
+func (r *Report) simulated() string {
+	words := []string{fmt.Sprintf("retries: %d", r.retries)}
+	baseline := []string{"no_budget: true", "unchecked: true"}
+	if r.attempt > 0 {
+		words = append(words, "timeout: "+policyfile.FormatDuration(round(r.attempt)))
+	}
+	if r.Law != nil {
+		g := r.Law.Growth
+		words = append(words, "base: "+policyfile.FormatDuration(max(simplest(g.Low, g.High), time.Millisecond)))
+		if g.Cap > 0 {
+			words = append(words, "cap: "+policyfile.FormatDuration(round(g.Cap)))
+		}
+		switch l := r.Law.Law; {
+		case l == law.Immediate:
+			baseline = append(baseline, "wait: none")
+		case l == law.None && g.Factor == 1:
+			baseline = append(baseline, "wait: fixed")
+		case l == law.Equal || l == law.Proportional:
+			baseline = append(baseline, "wait: equal")
+		case l != law.Full:
+			baseline = append(baseline, "wait: exponential")
+		}
+	}
+	return fmt.Sprintf("{%s, breaker: false, baseline: {%s}}", strings.Join(words, ", "), strings.Join(baseline, ", "))
 }
 
 // unsaid is a comment about waits that no policy has.
