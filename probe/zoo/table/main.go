@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +19,9 @@ import (
 
 // report is what the table needs of a report of forbear probe.
 type report struct {
-	name  string
-	Agent string `json:"user_agent"`
-	Cases []struct {
+	name    string
+	version string
+	Cases   []struct {
 		ID      string `json:"id"`
 		Outcome string `json:"outcome"`
 		Runs    []struct {
@@ -73,6 +74,8 @@ func read(files []string) (list []*report, err error) {
 		if err != nil {
 			return nil, err
 		}
+		v, _ := os.ReadFile(strings.TrimSuffix(file, ".json") + ".version")
+		r.version = regexp.MustCompile(`\d+(\.\d+)*`).FindString(string(v))
 		if r.sends("healthy", 0) > 0 {
 			list = append(list, r)
 		}
@@ -149,7 +152,7 @@ func (r *report) row() string {
 			again = append(again, part[1])
 		}
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %d |\n", r.name, r.retries(), r.waits(), dash(again), dash(r.posts()), r.heeds(), r.expired(), fails)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %d |\n", strings.TrimSpace(r.name+" "+r.version), r.retries(), r.waits(), dash(again), dash(r.posts()), r.heeds(), r.expired(), fails)
 }
 
 // posts are the failures after which a POST without a key was sent again.

@@ -61,6 +61,9 @@ const (
 	early = 2 * time.Millisecond
 	// noWait is longer than it takes to send again at once.
 	noWait = 20 * time.Millisecond
+	// noGrowth is longer than that takes the first time, in a language that compiles while it
+	// runs; it takes less and less then.
+	noGrowth = 60 * time.Millisecond
 	// leastWaits are needed of a retry for it to count.
 	leastWaits = 8
 )
@@ -122,7 +125,7 @@ func best(waits [][]float64) (f Found) {
 	for _, law := range laws {
 		consider(law, fit(law, waits))
 	}
-	if f.Law == None && slices.Max(f.Ceilings) < noWait {
+	if first, most := f.Ceilings[0], slices.Max(f.Ceilings); f.Law == None && (most < noWait || most < noGrowth && most == first) {
 		f.Law = Immediate
 	}
 	for _, of := range waits {
