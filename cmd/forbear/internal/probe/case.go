@@ -69,6 +69,7 @@ type known struct {
 	ok        int  // its exit code for a response of 200
 	trusts    bool // the authority of the probe
 	again503  bool
+	retries   int // of a call that meets 503 alone
 	law       law.Found
 	lawFound  bool
 	waits     law.Sample

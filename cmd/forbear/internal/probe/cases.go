@@ -49,7 +49,7 @@ func cases() (list []Case) {
 	network("half-body", "half of the body comes, then the connection is closed", wire.Write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf", wire.Close), judgeHalf, 0)
 	network("malformed", "the response is not HTTP", wire.Write("HELLO 200\r\n\r\n", wire.Close), told("after a response that is not HTTP"), 0)
 	network("hang", "no response", wire.Hang, judgeHang, longWatch)
-	add(Case{ID: "R-4/stale/GET", Rule: "R-4", Title: "the kept connection is closed under the next request", method: "GET", script: stale, judge: judgeStale})
+	add(Case{ID: "R-4/stale/GET", Rule: "R-4", Title: "the kept connection is closed under the next request", method: "GET", late: true, script: stale, judge: judgeStale})
 	add(Case{ID: "R-4/refused-stream/GET", Rule: "R-4", Title: "HTTP/2 refuses the stream", method: "GET", tls: trusted2, script: steps(wire.RefuseStream, ok), judge: judge2})
 	add(Case{ID: "R-4/goaway/GET", Rule: "R-4", Title: "HTTP/2 says GOAWAY", method: "GET", tls: trusted2, script: steps(wire.GoAway, ok), judge: judge2})
 	for _, c := range []struct {
@@ -102,7 +102,7 @@ func trusted2(p *pki) *tls.Config { return p.h2 }
 
 // refused is a 503 behind which the port is closed for longer than the first wait.
 func refused(at *place) wire.Script {
-	step := wire.RefuseFor(at.known.firstWait()*115/100+at.known.law.Late+100*time.Millisecond, wire.Status(http.StatusServiceUnavailable, "connection: close"))
+	step := wire.RefuseFor(at.known.closed(), wire.Status(http.StatusServiceUnavailable, "connection: close"))
 	return func(a *wire.Arrival) wire.Step {
 		if a.Number > 1 {
 			return ok

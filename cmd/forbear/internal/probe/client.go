@@ -33,8 +33,8 @@ func (c *client) takes(placeholder string) bool {
 }
 
 const (
-	// slowStart is how long a program may start before others do, too.
-	slowStart = 5 * time.Second
+	// slowStart is how long a program may take until it calls.
+	slowStart = 30 * time.Second
 	// stray is how long a server listens for what a client sends after its end.
 	stray = 150 * time.Millisecond
 	// maxOutput bounds what is kept of a program's output.
@@ -105,7 +105,7 @@ func (c *client) run(ctx context.Context, one *Case, k *known) (r run) {
 		return run{Exit: -1, Fault: err.Error()}
 	}
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(ctx, one.watch)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := c.command(server.URL+"/", at.method, at.body)
 	var output bounded
@@ -117,12 +117,15 @@ func (c *client) run(ctx context.Context, one *Case, k *known) (r run) {
 	over := make(chan error, 1)
 	go func() { over <- cmd.Wait() }()
 	go func() {
-		select {
+		select { // the time to watch begins when it calls
 		case <-server.First():
+			defer time.AfterFunc(one.watch, cancel).Stop()
 		case <-time.After(slowStart):
+			cancel()
 		case <-ctx.Done():
 		}
 		started()
+		<-ctx.Done()
 	}()
 	select {
 	case err = <-over:

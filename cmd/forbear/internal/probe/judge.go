@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,13 +117,15 @@ func judgeHang(k *known, runs []run) Verdict {
 	return mustAgain(k, runs)
 }
 
-func judgeStale(_ *known, runs []run) Verdict {
+func judgeStale(k *known, runs []run) Verdict {
 	r := &runs[0]
 	switch {
 	case stuck(r) != "":
 		return notJudged("%s", stuck(r))
 	case r.sends() == 1:
 		return notJudged("no second request shows it")
+	case k.retries < 2:
+		return notJudged("the 503 before takes its only retry")
 	case r.Arrivals[1].Conn != 1:
 		return holds("it uses a new connection after a 503")
 	case r.sends() == 2:
@@ -197,6 +200,9 @@ func judgeLayers(k *known, runs []run) Verdict {
 	case !k.again503:
 		return notJudged("nothing is sent again")
 	}
+	if r.watched() {
+		return tells("one call became at least %d requests at the end of two layers", len(r.Beyond))
+	}
 	return tells("one call became %d requests at the end of two layers, %d at the end of one", len(r.Beyond), len(r.Beyond)/r.sends())
 }
 
@@ -216,7 +222,9 @@ func judgeRefused(k *known, runs []run) Verdict {
 	switch {
 	case !k.again503:
 		return notJudged("nothing is sent again after a response: connections that are refused leave no trace")
-	case k.firstWait() < atOnce:
+	case k.retries < 2:
+		return notJudged("the 503 before takes its only retry")
+	case k.allWaits() < 2*k.closed():
 		return notJudged("its retries are over before a port can be open again")
 	case ended == 0:
 		return notJudged("%s", stuck(&runs[0]))
@@ -235,6 +243,19 @@ func (k *known) firstWait() time.Duration {
 	return slices.Max(k.waits[0])
 }
 
+// allWaits is about the longest time that all waits of a call take.
+func (k *known) allWaits() (sum time.Duration) {
+	for _, of := range k.waits {
+		sum += slices.Max(of)
+	}
+	return sum
+}
+
+// closed is how long a port is closed so that the first retry is refused.
+func (k *known) closed() time.Duration {
+	return k.firstWait()*115/100 + k.law.Late + 100*time.Millisecond
+}
+
 const keyHeader = "Idempotency-Key"
 
 // judgePost: a POST is sent again with a key alone, the same one each time, and with the
@@ -242,7 +263,7 @@ const keyHeader = "Idempotency-Key"
 func judgePost(_ *known, runs []run) Verdict {
 	r := &runs[0]
 	if r.sends() < 2 {
-		if why := stuck(r); why != "" && r.sends() == 0 {
+		if why := stuck(r); why != "" {
 			return notJudged("%s", why)
 		}
 		return holds("not sent again")
@@ -300,6 +321,9 @@ func judgeTrusted(k *known, runs []run) Verdict {
 	if k.trusts = r.sends() > 0; k.trusts {
 		return tells("a certificate of the probe's authority is trusted")
 	}
+	if len(r.Conns) == 0 {
+		return notJudged("it never called")
+	}
 	return notJudged("it does not trust the probe's authority: pass it the file {ca}")
 }
 
@@ -328,7 +352,7 @@ func judgeCount(k *known, runs []run) Verdict {
 	if len(counts) == 0 {
 		return notJudged("%s", stuck(&runs[0]))
 	}
-	k.again503 = slices.Max(counts) > 1
+	k.again503, k.retries = slices.Max(counts) > 1, slices.Max(counts)-1
 	for i := range runs {
 		if runs[i].watched() && runs[i].sends() > 1 {
 			return fails("after %s it had sent %d requests, and went on", short(runs[i].Took), runs[i].sends())
@@ -400,7 +424,7 @@ func judgeMultiplier(k *known, runs []run) Verdict {
 
 // atLeast judges whether the server's wait was kept.
 func atLeast(least time.Duration) func(*known, []run) Verdict {
-	return func(_ *known, runs []run) Verdict {
+	return func(k *known, runs []run) Verdict {
 		r := &runs[0]
 		if r.sends() < 2 {
 			if why := stuck(r); why != "" {
@@ -410,6 +434,9 @@ func atLeast(least time.Duration) func(*known, []run) Verdict {
 		}
 		if got := r.waits()[0]; got < least-earlyTimer {
 			return fails("sent again after %s, and not after %s", short(got), short(least))
+		}
+		if k.firstWait() > least {
+			return notJudged("its own wait is as long: %s", short(r.waits()[0]))
 		}
 		return holds("sent again after %s", short(r.waits()[0]))
 	}
@@ -442,11 +469,14 @@ func judgeFloor(k *known, runs []run) Verdict {
 	for i := range runs {
 		all = append(all, runs[i].waits()...)
 	}
-	if len(all) == 0 {
-		if why := stuck(&runs[0]); why != "" {
-			return notJudged("%s", why)
-		}
-		return notJudged("not sent again")
+	why := stuck(&runs[0])
+	switch {
+	case len(all) == 0 && k.again503 && runs[0].sends() > 0:
+		return fails("not sent again, and without it it is")
+	case len(all) == 0:
+		return notJudged("%s", cmp.Or(why, "not sent again"))
+	case !k.again503:
+		return notJudged("it is sent again because of the header alone")
 	}
 	// Means: a client may be late once, and full jitter may be short once.
 	got, usual := mean(all), mean(slices.Concat(k.waits[:min(2, len(k.waits))]...))

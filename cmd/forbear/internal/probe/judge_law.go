@@ -30,12 +30,14 @@ func judgeLaw(k *known, runs []run) Verdict {
 	f := k.law
 	by := fmt.Sprintf("%s; likelihood 10^%.0f times that of %s, %d waits of %d calls, power %.0f %%", ceilingsOf(f), f.Odds, f.Next.Name, f.Waits, f.Calls, 100*f.Power)
 	switch {
+	case f.Law == law.Immediate:
+		return fails("it does not wait: %s", by)
+	case f.Odds < 1:
+		return notJudged("%s or %s: %s", f.Law.Name, f.Next.Name, by)
 	case f.Law == law.Full && f.Growth.Factor == 1 && len(f.Ceilings) > 1:
 		return fails("full jitter that does not grow: %s", by)
 	case f.Law == law.Full:
 		return holds("full jitter: %s", by)
-	case f.Law == law.Immediate:
-		return fails("it does not wait: %s", by)
 	case f.Law == law.None && f.Growth.Factor == 1 && len(f.Ceilings) > 1:
 		return fails("a fixed interval: %s", by)
 	}
@@ -49,7 +51,7 @@ func ceilingsOf(f law.Found) string {
 		list = append(list, short(c.Round(time.Millisecond)))
 	}
 	grows := ""
-	if g.Factor > 1 {
+	if g.Factor > 1 && len(f.Ceilings) > 1 {
 		base, high := short(g.Low.Round(time.Millisecond)), short(g.High.Round(time.Millisecond))
 		if high != base {
 			base += " to " + high

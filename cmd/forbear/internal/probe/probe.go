@@ -101,7 +101,7 @@ func choose(names string) ([]Case, error) {
 		if all[i].judgesTrust() {
 			want["R-9/trusted"] = true
 		}
-		if all[i].question != again {
+		if all[i].question != again || all[i].late {
 			want[outage], want["R-1/law"] = true, true
 		}
 	}

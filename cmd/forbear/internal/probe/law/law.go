@@ -63,7 +63,7 @@ const (
 	noWait = 20 * time.Millisecond
 	// noGrowth is longer than that takes the first time, in a language that compiles while it
 	// runs; it takes less and less then.
-	noGrowth = 60 * time.Millisecond
+	noGrowth = 100 * time.Millisecond
 	// leastWaits are needed of a retry for it to count.
 	leastWaits = 8
 )
@@ -125,7 +125,7 @@ func best(waits [][]float64) (f Found) {
 	for _, law := range laws {
 		consider(law, fit(law, waits))
 	}
-	if first, most := f.Ceilings[0], slices.Max(f.Ceilings); f.Law == None && (most < noWait || most < noGrowth && most == first) {
+	if first, most := f.Ceilings[0], slices.Max(f.Ceilings); f.Law.From >= Equal.From && (most < noWait || most < noGrowth && most == first) {
 		f.Law = Immediate
 	}
 	for _, of := range waits {
