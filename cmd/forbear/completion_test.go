@@ -169,6 +169,7 @@ policy o: text json
 policy to: envoy istio gatewayapi grpc nginx haproxy linkerd resilience4j
 sim engine: auto exact
 sim o: text json csv svg html
+probe o: text json junit policy
 lint fail-on: high medium low
 lint o: text json sarif github junit
 top o: text json

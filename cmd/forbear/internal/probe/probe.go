@@ -42,7 +42,7 @@ not count as a pass. Exit codes: 0 all that was judged holds, 1 something does n
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		output := f.String("o", "text", "write the report as `FORMAT`: text, json or junit; or policy, the policy file of the client")
+		output := f.String("o", "text", "output `format`: text, json, junit or policy")
 		page := f.String("html", "", "write a page with the times of all requests to `FILE`, too")
 		only := f.String("c", "", "judge only these cases: `ID[,ID]...`")
 		list := f.Bool("list", false, "list the cases")
