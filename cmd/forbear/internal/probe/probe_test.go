@@ -40,13 +40,28 @@ func outcomes(t *testing.T, wrong string) map[string]string {
 	return is
 }
 
-// TestRightClient: a client that does what the standard asks holds in all cases.
-func TestRightClient(t *testing.T) {
-	for id, outcome := range outcomes(t, "") {
-		if outcome == Fails || outcome == NotJudged {
-			t.Errorf("%s: %s", id, outcome)
+// expect probes the caller with a switch, and reports the cases that are not as they should
+// be. A machine that is busy with other tests may disturb one run, and not two.
+func expect(t *testing.T, wrong string, right func(id, outcome string) bool) {
+	t.Helper()
+	var faults []string
+	for range 2 {
+		faults = nil
+		for id, outcome := range outcomes(t, wrong) {
+			if !right(id, outcome) {
+				faults = append(faults, id+": "+outcome)
+			}
+		}
+		if len(faults) == 0 {
+			return
 		}
 	}
+	t.Errorf("%q", faults)
+}
+
+// TestRightClient: a client that does what the standard asks holds in all cases.
+func TestRightClient(t *testing.T) {
+	expect(t, "", func(_, outcome string) bool { return outcome != Fails && outcome != NotJudged })
 }
 
 // faults are the switches of the caller, and the cases that catch each.
@@ -91,11 +106,7 @@ func TestEachFaultIsCaught(t *testing.T) {
 		t.Run(wrong, func(t *testing.T) {
 			t.Parallel()
 			want := faults()[wrong]
-			for id, outcome := range outcomes(t, wrong) {
-				if caught := slices.Contains(want, id); caught != (outcome == Fails) {
-					t.Errorf("%s: %s", id, outcome)
-				}
-			}
+			expect(t, wrong, func(id, outcome string) bool { return slices.Contains(want, id) == (outcome == Fails) })
 		})
 	}
 }
