@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const document = `# A guide
@@ -146,9 +147,15 @@ func TestShownOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat"); err == nil && !strings.Contains(string(state), ") Z ") {
-		t.Errorf("a process is left: %s", state)
+	state := ""
+	for range 200 { // a signal that is sent has not arrived yet
+		b, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
+		if state = string(b); err != nil || strings.Contains(state, ") Z ") {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
+	t.Errorf("a process is left: %s", state)
 }
 
 // A mistake in a document is named with its line.
