@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh FORBEAR [NAME...]: probes the clients of the zoo, one after the other.
 [ $# -gt 0 ] || { echo "usage: run.sh FORBEAR [NAME...]" >&2; exit 2; }
-forbear=$(realpath "$1")
+FORBEAR=$(realpath "$1")
+export FORBEAR
 shift
 names=" $* "
 cd "$(dirname "$0")" || exit 2
@@ -15,7 +16,7 @@ tail -n +2 zoo.tsv | while IFS='	' read -r name language version command; do
 		continue
 	fi
 	eval "set -- $command"
-	"$forbear" probe -o json -- "$@" >"$reports/$name.tmp" 2>"$reports/$name.err" </dev/null
+	"$FORBEAR" probe -o json -- "$@" >"$reports/$name.tmp" 2>"$reports/$name.err" </dev/null
 	code=$?
 	if [ -s "$reports/$name.tmp" ]; then
 		mv "$reports/$name.tmp" "$reports/$name.json"

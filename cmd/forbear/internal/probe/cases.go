@@ -16,6 +16,9 @@ const healthy = "healthy"
 // outage is the case whose runs tell the number of retries and the law of their waits.
 const outage = "R-2/outage"
 
+// heeded is the case that tells whether a 503 with Retry-After is sent again.
+const heeded = "R-5/seconds/503"
+
 // The groups of statuses.
 const retryable, terminal = "statuses that are retried", "statuses that are not"
 

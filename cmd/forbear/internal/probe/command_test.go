@@ -18,8 +18,8 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// forbear runs the command.
-func forbear(ctx context.Context, args ...string) (code int, out, errs string) {
+// probe runs the command.
+func probe(ctx context.Context, args ...string) (code int, out, errs string) {
 	var o, e strings.Builder
 	code = Command().Run(ctx, &cli.Streams{Out: &o, Err: &e}, args)
 	return code, o.String(), e.String()
@@ -33,7 +33,7 @@ func TestWhatCannotBeJudged(t *testing.T) {
 		"sh -c 'exit 3' {url}":  "it never called",
 	} {
 		args := append([]string{"--"}, strings.Split(command, " ")...)
-		if code, out, _ := forbear(t.Context(), args...); code != cli.ExitUsage || !strings.Contains(out, want) {
+		if code, out, _ := probe(t.Context(), args...); code != cli.ExitUsage || !strings.Contains(out, want) {
 			t.Errorf("%s: exit code %d, %s", command, code, out)
 		}
 	}
@@ -50,11 +50,11 @@ func TestUsage(t *testing.T) {
 		{[]string{"-c", "R-4/999/GET", "--", "curl", "{url}"}, `no case is named "R-4/999/GET"`},
 		{[]string{"--serve", "--listen", "0.0.0.0:0"}, "an address of this machine"},
 	} {
-		if code, _, errs := forbear(t.Context(), c.args...); code != cli.ExitUsage || !strings.Contains(errs, c.want) {
+		if code, _, errs := probe(t.Context(), c.args...); code != cli.ExitUsage || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit code %d, %s", c.args, code, errs)
 		}
 	}
-	if code, out, _ := forbear(t.Context(), "--list"); code != cli.ExitOK || !strings.Contains(out, "R-4/503/GET") {
+	if code, out, _ := probe(t.Context(), "--list"); code != cli.ExitOK || !strings.Contains(out, "R-4/503/GET") {
 		t.Errorf("exit code %d, %s", code, out)
 	}
 }
@@ -64,7 +64,7 @@ func TestUsage(t *testing.T) {
 func TestFormats(t *testing.T) {
 	argv := []string{"--", "env", "PROBE_WRONG=", os.Args[0], "{url}", "{method}"}
 	page := filepath.Join(t.TempDir(), "report.html")
-	code, out, _ := forbear(t.Context(), append([]string{"-c", "R-1/law,R-4/hang/GET", "-o", "json", "--html", page}, argv...)...)
+	code, out, _ := probe(t.Context(), append([]string{"-c", "R-1/law,R-4/hang/GET", "-o", "json", "--html", page}, argv...)...)
 	var report Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != cli.ExitOK || report.Law == nil || report.Law.Law.Name != "full jitter" {
 		t.Errorf("exit code %d, %v, %.300s", code, err, out)
@@ -72,7 +72,7 @@ func TestFormats(t *testing.T) {
 	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "<svg") || !strings.Contains(string(text), "retry 3") {
 		t.Errorf("%v, %.300s", err, text)
 	}
-	_, out, _ = forbear(t.Context(), append([]string{"-c", "R-4/503/GET", "-o", "junit"}, argv...)...)
+	_, out, _ = probe(t.Context(), append([]string{"-c", "R-4/503/GET", "-o", "junit"}, argv...)...)
 	var suite struct {
 		Tests int `xml:"tests,attr"`
 		Cases []struct {
@@ -82,7 +82,7 @@ func TestFormats(t *testing.T) {
 	if err := xml.Unmarshal([]byte(out), &suite); err != nil || suite.Tests != 2 || len(suite.Cases) != 2 {
 		t.Errorf("%v, %+v", err, suite)
 	}
-	_, out, _ = forbear(t.Context(), append([]string{"-o", "policy"}, argv...)...)
+	_, out, _ = probe(t.Context(), append([]string{"-o", "policy"}, argv...)...)
 	// All that a policy file refuses is that there is no budget.
 	_, err := policyfile.Parse("probed.yaml", []byte(out))
 	faults, _ := errors.AsType[*policyfile.Error](err)

@@ -85,7 +85,7 @@ func (r *Report) drawLaw() string {
 	at := func(d time.Duration) float64 { return 60 + (wide-80)*d.Seconds()/most.Seconds() }
 	fmt.Fprintf(&b, `<svg width="%d" height="%d" role="img" aria-label="waits before each retry">`, wide, 34*len(r.Law.Ceilings)+6)
 	for i, ceiling := range r.Law.Ceilings {
-		y, from := 17+34*i, time.Duration(r.Law.Law.From*float64(ceiling))
+		y, from := 17+34*i, time.Duration(r.Law.Law.Edge(ceiling.Seconds())*float64(time.Second))
 		fmt.Fprintf(&b, `<text x="0" y="%d">retry %d</text><rect x="%.1f" y="%d" width="%.1f" height="22" fill="currentColor" opacity=".13"><title>%s to %s</title></rect>`,
 			y+4, i+1, at(from), y-11, max(2, at(ceiling)-at(from)), short(from), short(ceiling))
 		for n, w := range r.waits[i] {

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -32,11 +33,20 @@ func stuck(r *run) string {
 	case r.Fault != "":
 		return r.Fault
 	case r.sends() == 0 && len(r.Conns) == 0:
-		return "it never called"
+		return "it never called" + r.said()
 	case r.sends() == 0:
-		return "no request arrived"
+		return "no request arrived" + r.said()
 	case r.watched() && r.sends() == 1:
 		return "it neither ended nor came again within " + short(r.Took)
+	}
+	return ""
+}
+
+// said is the last line that a program has written; "" where it wrote nothing.
+func (r *run) said() string {
+	lines := strings.Split(strings.TrimSpace(r.Output), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return fmt.Sprintf(": it says %.120q", last)
 	}
 	return ""
 }

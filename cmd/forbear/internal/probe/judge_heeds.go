@@ -43,19 +43,26 @@ func atLeast(least time.Duration) func(*known, []run) Verdict {
 // earlyTimer is how much too early a timer may fire.
 const earlyTimer = 2 * time.Millisecond
 
+// comesBack reports whether a 503 with Retry-After is sent again: some clients do so because
+// of the header alone.
+func (k *known) comesBack() bool {
+	runs := k.runsByID[heeded]
+	return k.again503 || len(runs) > 0 && runs[0].sends() > 1
+}
+
 func judgeTooLong(k *known, runs []run) Verdict {
 	r := &runs[0]
 	switch {
 	case r.sends() > 1:
 		return fails("sent again after %s", short(r.waits()[0]))
 	case r.sends() == 1 && r.watched():
-		if !k.again503 {
+		if !k.comesBack() {
 			return notJudged("%s", stuck(r))
 		}
 		return fails("it sits the wait out: no end within %s", short(r.Took))
 	case stuck(r) != "":
 		return notJudged("%s", stuck(r))
-	case !k.again503:
+	case !k.comesBack():
 		return notJudged("a 503 is never sent again")
 	}
 	return holds("it fails at once")

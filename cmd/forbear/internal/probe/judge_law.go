@@ -32,6 +32,8 @@ func judgeLaw(k *known, runs []run) Verdict {
 	switch {
 	case f.Law == law.Immediate:
 		return fails("it does not wait: %s", by)
+	case f.Odds < 1 && f.ToFull >= 1:
+		return fails("%s or %s: %s", f.Law.Name, f.Next.Name, by)
 	case f.Odds < 1:
 		return notJudged("%s or %s: %s", f.Law.Name, f.Next.Name, by)
 	case f.Law == law.Full && f.Growth.Factor == 1 && len(f.Ceilings) > 1:
@@ -41,7 +43,7 @@ func judgeLaw(k *known, runs []run) Verdict {
 	case f.Law == law.None && f.Growth.Factor == 1 && len(f.Ceilings) > 1:
 		return fails("a fixed interval: %s", by)
 	}
-	return fails("%s: %s", f.Law.Name, by)
+	return fails("%s: %s", f.Law, by)
 }
 
 // ceilingsOf lists the ceilings of the waits, and how they grow.

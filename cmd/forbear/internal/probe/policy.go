@@ -81,7 +81,7 @@ func (r *Report) unsaid() string {
 	if r.Law.Law == law.Full {
 		return ""
 	}
-	return " # its waits have " + r.Law.Law.Name + ", which a policy file cannot say"
+	return " # its waits have " + r.Law.Law.String() + ", which a policy file cannot say"
 }
 
 // round makes a figure of what was measured: its two first digits.

@@ -102,7 +102,7 @@ func choose(names string) ([]Case, error) {
 			want["R-9/trusted"] = true
 		}
 		if all[i].question != again || all[i].late {
-			want[outage], want["R-1/law"] = true, true
+			want[outage], want["R-1/law"], want[heeded] = true, true, true
 		}
 	}
 	return slices.DeleteFunc(all, func(c Case) bool { return !want[c.ID] }), nil

@@ -61,7 +61,19 @@ func expect(t *testing.T, wrong string, right func(id, outcome string) bool) {
 
 // TestRightClient: a client that does what the standard asks holds in all cases.
 func TestRightClient(t *testing.T) {
+	t.Parallel()
 	expect(t, "", func(_, outcome string) bool { return outcome != Fails && outcome != NotJudged })
+}
+
+// TestVerdictsStay: all runs of a probe come to the same verdicts.
+func TestVerdictsStay(t *testing.T) {
+	t.Parallel()
+	first := outcomes(t, "proportional")
+	for i := range ringtest.Size(1, 9) {
+		if next := outcomes(t, "proportional"); !maps.Equal(next, first) {
+			t.Errorf("run %d: %v, and before it %v", i+2, next, first)
+		}
+	}
 }
 
 // faults are the switches of the caller, and the cases that catch each.

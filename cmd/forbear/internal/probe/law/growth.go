@@ -26,6 +26,22 @@ var factors = []float64{2, 1, 1.5, 3}
 // law counts twice, and with four.
 const unlikely, unlikely2 = 6.91, 9.23
 
+// grow finds the growth of what was found. Below a jitter of a fixed size grows what it is
+// added to.
+func (f *Found) grow(waits [][]float64) Growth {
+	if f.Law.Size == 0 {
+		return grow(f.Law, waits, f.Late.Seconds(), f.likelihood, f.Ceilings)
+	}
+	least := make([]time.Duration, len(f.Ceilings))
+	for i, c := range f.Ceilings {
+		least[i] = c - time.Duration(f.Law.Size*float64(time.Second))
+	}
+	plain := fit(None, waits)
+	g := grow(None, waits, plain.late, plain.likelihood, least)
+	g.Low -= time.Duration(f.Law.Size / 4 * float64(time.Second)) // 24 waits are all above that in one of a thousand samples
+	return g
+}
+
 // grow finds the growth that explains the waits as well as ceilings of their own do.
 func grow(law Law, waits [][]float64, late, free float64, ceilings []time.Duration) Growth {
 	n := len(waits)

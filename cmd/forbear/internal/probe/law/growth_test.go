@@ -11,13 +11,16 @@ import (
 // TestBaseIsWithinItsInterval: of a hundred clients with a base of a second at most a few
 // have another one by the interval.
 func TestBaseIsWithinItsInterval(t *testing.T) {
-	for _, law := range []Law{Full, Equal, Proportional, None} {
+	added := Added
+	added.Size = 0.1
+	for _, law := range []Law{Full, Equal, Proportional, None, added} {
 		r, outside := rand.New(rand.NewPCG(3, 4)), 0
 		samples := ringtest.Size(20, 100)
 		for range samples {
 			waits := seconds(sample(r, law, 24, time.Second, 2, 20*time.Millisecond))
 			f := best(waits)
-			g := grow(law, waits, f.Late.Seconds(), f.likelihood, f.Ceilings)
+			f.Law = law
+			g := f.grow(waits)
 			if g.Factor != 2 || g.Low > time.Second+2*time.Millisecond || g.High < time.Second-2*time.Millisecond || g.High-g.Low > time.Second/2 {
 				outside++
 				t.Logf("%s: %+v", law.Name, g)
