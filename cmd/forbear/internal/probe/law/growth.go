@@ -30,20 +30,17 @@ const unlikely, unlikely2 = 6.91, 9.23
 // added to.
 func (f *Found) grow(waits [][]float64) Growth {
 	if f.Law.Size == 0 {
-		return grow(f.Law, waits, f.Late.Seconds(), f.likelihood, f.Ceilings)
+		return grow(f.Law, waits, f.fit, 0)
 	}
-	least := make([]time.Duration, len(f.Ceilings))
-	for i, c := range f.Ceilings {
-		least[i] = c - time.Duration(f.Law.Size*float64(time.Second))
-	}
-	plain := fit(None, waits)
-	g := grow(None, waits, plain.late, plain.likelihood, least)
-	g.Low -= time.Duration(f.Law.Size / 4 * float64(time.Second)) // 24 waits are all above that in one of a thousand samples
+	unseen := f.Law.Size / 4 // 24 waits are all above that in one of a thousand samples
+	g := grow(None, waits, fit(None, waits), unseen)
+	g.Low -= time.Duration(unseen * float64(time.Second))
 	return g
 }
 
-// grow finds the growth that explains the waits as well as ceilings of their own do.
-func grow(law Law, waits [][]float64, late, free float64, ceilings []time.Duration) Growth {
+// grow finds the growth that explains the waits as well as ceilings of their own do, or
+// follows these to within slack seconds.
+func grow(law Law, waits [][]float64, free fitted, slack float64) Growth {
 	n := len(waits)
 	for capped := n; capped > 0 && capped >= n-2; capped-- { // from which retry on the cap holds
 		for _, factor := range factors {
@@ -55,7 +52,7 @@ func grow(law Law, waits [][]float64, late, free float64, ceilings []time.Durati
 				shape[i] = math.Pow(factor, float64(min(i, capped)))
 			}
 			base, low, high, likelihood := first(law, waits, shape)
-			if free-likelihood > unlikely2 && !follows(ceilings, base, shape) {
+			if free.likelihood-likelihood > unlikely2 && !follows(free.ceilings, base, shape, slack) {
 				continue
 			}
 			g := Growth{Factor: factor, Base: duration(base) + early, Low: duration(low) + early, High: duration(high) + early}
@@ -65,16 +62,16 @@ func grow(law Law, waits [][]float64, late, free float64, ceilings []time.Durati
 			return g
 		}
 	}
-	c, _ := ceiling(law, waits[0], late)
+	c, _ := ceiling(law, waits[0], free.late)
 	return Growth{Base: duration(c), Low: duration(c), High: duration(c)}
 }
 
 // follows reports whether ceilings are those of a shape, but for what a client does between
 // its waits.
-func follows(ceilings []time.Duration, base float64, shape []float64) bool {
+func follows(ceilings []float64, base float64, shape []float64, slack float64) bool {
 	for i, c := range ceilings {
-		want := time.Duration(base * shape[i] * float64(time.Second))
-		if (c - want).Abs() > max(10*time.Millisecond, want/50) {
+		want := base * shape[i]
+		if math.Abs(c-early.Seconds()-want) > max(0.01, want/50, slack) {
 			return false
 		}
 	}

@@ -19,7 +19,7 @@ func TestBaseIsWithinItsInterval(t *testing.T) {
 		for range samples {
 			waits := seconds(sample(r, law, 24, time.Second, 2, 20*time.Millisecond))
 			f := best(waits)
-			f.Law = law
+			f.Law, f.fit = law, fit(law, waits)
 			g := f.grow(waits)
 			if g.Factor != 2 || g.Low > time.Second+2*time.Millisecond || g.High < time.Second-2*time.Millisecond || g.High-g.Low > time.Second/2 {
 				outside++

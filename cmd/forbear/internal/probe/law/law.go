@@ -72,7 +72,7 @@ type Found struct {
 	// Late is how late the client came, on average.
 	Late time.Duration `json:"late_ns"`
 
-	likelihood float64
+	fit fitted
 }
 
 const (
@@ -150,7 +150,7 @@ func best(waits [][]float64) (f Found) {
 		switch {
 		case fit.likelihood > first:
 			f.Next, second = f.Law, first
-			f.Law, first = law, fit.likelihood
+			f.Law, f.fit, first = law, fit, fit.likelihood
 			f.Ceilings, f.Late = nil, time.Duration(fit.late*float64(time.Second))
 			for _, c := range fit.ceilings {
 				f.Ceilings = append(f.Ceilings, max(0, time.Duration(c*float64(time.Second))-early))
@@ -174,7 +174,6 @@ func best(waits [][]float64) (f Found) {
 	for _, of := range waits {
 		f.Waits += len(of)
 	}
-	f.likelihood = first
 	f.Calls, f.Odds = len(waits[0]), (first-second)/math.Ln10
 	f.ToFull = (first - full) / math.Ln10
 	return f

@@ -57,7 +57,7 @@ func toldRight(t *testing.T, law Law, base time.Duration, factor float64, late t
 		for range samples {
 			waits := seconds(sample(r, law, 24, base, factor, late))
 			got := best(waits)
-			grown := grow(got.Law, waits, got.Late.Seconds(), got.likelihood, got.Ceilings).Factor
+			grown := got.grow(waits).Factor
 			if got.Law.Name == law.Name && (law == Immediate || law == Added || (grown == 1) == (factor == 1)) {
 				right++
 			} else {
