@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -143,6 +144,10 @@ var started = time.Now().UTC().Format(http.TimeFormat)
 // assets lets a browser keep scripts and styles, and ask whether they are the same still.
 func assets(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/") { // a folder, whose list is for no one
+			http.NotFound(w, r)
+			return
+		}
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("Last-Modified", started)
 		if r.Header.Get("If-Modified-Since") == started {

@@ -308,6 +308,15 @@ func TestHeadersAreOnEachResponse(t *testing.T) {
 	}
 }
 
+func TestFoldersAreNotListed(t *testing.T) {
+	f := newFake(t)
+	for _, path := range []string{"/static/", "/static/vendor/"} {
+		if w := f.get(path); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), ".js") {
+			t.Errorf("%s: %d, %.100s", path, w.Code, w.Body)
+		}
+	}
+}
+
 func TestWhatWasDoneIsSaidOnceAndAsText(t *testing.T) {
 	f := newFake(t)
 	f.cookies["__Host-forbear-8081-said"] = url.QueryEscape("<b>done</b>")
