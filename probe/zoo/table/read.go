@@ -94,7 +94,7 @@ func readZoo(root string) (zoo, error) {
 // script is the file of a set-up below probe/zoo: that of its program, or the table itself
 // for a program that needs none.
 func script(root, command string) string {
-	for _, word := range strings.Fields(command) {
+	for word := range strings.FieldsSeq(command) {
 		for _, file := range []string{word, "java/" + word + ".java"} {
 			if filepath.IsLocal(file) && strings.Contains(file, "/") && !strings.HasPrefix(file, ".") {
 				if _, err := os.Stat(filepath.Join(root, "probe/zoo", file)); err == nil {
