@@ -69,6 +69,7 @@ func TestFormats(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != cli.ExitOK || report.Law == nil || report.Law.Law.Name != "full jitter" {
 		t.Errorf("exit code %d, %v, %.300s", code, err, out)
 	}
+	checkSchema(t, out)
 	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "<svg") || !strings.Contains(string(text), "retry 3") {
 		t.Errorf("%v, %.300s", err, text)
 	}

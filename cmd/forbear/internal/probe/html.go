@@ -41,6 +41,7 @@ func (r *Report) html(w io.Writer) error {
 		}
 		b.WriteString("</table>\n")
 	}
+	b.WriteString(r.adviseHTML())
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -21,6 +21,12 @@ type Report struct {
 	Cases   []Finding     `json:"cases"`
 	Law     *law.Found    `json:"law,omitempty"`    // of the waits, where there were enough
 	Output  string        `json:"output,omitempty"` // of a client that could not be judged
+	// Policy is the policy file that says what was seen.
+	Policy string `json:"policy,omitempty"`
+	// Advice is for the rules that do not hold, where the client is known by its name.
+	Advice        []Advice `json:"advice,omitempty"`
+	AdviceClient  string   `json:"advice_client,omitempty"`
+	AdviceSources []string `json:"advice_sources,omitempty"`
 
 	waits law.Sample
 	// What a policy file says.
@@ -75,6 +81,9 @@ var formats = []string{"text", "json", "junit", "policy"}
 
 // write writes the report in a format, and as a page to a file, where that is named.
 func (r *Report) write(w io.Writer, format, page string) error {
+	if err := r.conclude(); err != nil {
+		return err
+	}
 	if page != "" {
 		var b bytes.Buffer
 		if err := cmp.Or(r.html(&b), os.WriteFile(page, b.Bytes(), 0o644)); err != nil {
@@ -119,6 +128,7 @@ func (r *Report) text(w io.Writer) {
 			}
 		}
 	}
+	r.adviseText(w)
 	if r.Output != "" {
 		fmt.Fprintf(w, "\nIts output:\n%s\n", cli.Printable(r.Output))
 	}
