@@ -19,6 +19,7 @@ import (
 
 // client is the program under test.
 type client struct {
+	*protocol
 	argv []string
 	pki  *pki
 	// starting lets few start at a time: starting costs processors, and waiting does not.
@@ -181,14 +182,21 @@ type place struct {
 
 // command is the client's command line for a run.
 func (c *client) command(url, method, body string) *exec.Cmd {
-	fill := strings.NewReplacer("{url}", url, "{method}", method, "{body}", body, "{ca}", c.pki.file)
+	target, ca := target(url), c.pki.file
+	variables := []string{"PROBE_URL=" + url, "PROBE_METHOD=" + method, "PROBE_BODY=" + body}
+	if c.protocol == overGRPC {
+		if !strings.HasPrefix(url, "https:") {
+			ca = ""
+		}
+		variables = []string{"PROBE_TARGET=" + target, "PROBE_CA=" + ca}
+	}
+	fill := strings.NewReplacer("{url}", url, "{target}", target, "{method}", method, "{body}", body, "{ca}", ca)
 	argv := make([]string, len(c.argv))
 	for i, arg := range c.argv {
 		argv[i] = fill.Replace(arg)
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "PROBE_URL="+url, "PROBE_METHOD="+method, "PROBE_BODY="+body,
-		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost")
+	cmd.Env = append(append(os.Environ(), variables...), "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost")
 	for _, name := range trustVariables {
 		cmd.Env = append(cmd.Env, name+"="+c.pki.file)
 	}
@@ -197,8 +205,14 @@ func (c *client) command(url, method, body string) *exec.Cmd {
 	return cmd
 }
 
+// target returns the host and port of an address.
+func target(url string) string {
+	_, host, _ := strings.Cut(url, "://")
+	return strings.TrimSuffix(host, "/")
+}
+
 // trustVariables are those by which programs are told what certificates to trust.
-var trustVariables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "AWS_CA_BUNDLE", "PERL_LWP_SSL_CA_FILE"}
+var trustVariables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "AWS_CA_BUNDLE", "PERL_LWP_SSL_CA_FILE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"}
 
 // bounded keeps the beginning of what is written to it.
 type bounded struct {

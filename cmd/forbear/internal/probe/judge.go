@@ -41,12 +41,12 @@ func stuck(r *run) string {
 	return ""
 }
 
-// unseen says why a case cannot be judged that needs a 503 to be sent again; "" where it can.
+// unseen says why a case cannot be judged that needs the failure of an outage to be sent again; "" where it can.
 func (k *known) unseen(r *run) string {
 	switch {
 	case r.sends() == 0:
 		return stuck(r)
-	case !k.again503:
+	case !k.sentAgain:
 		return "nothing is sent again"
 	}
 	return ""
@@ -64,7 +64,7 @@ func judgeHealthy(k *known, runs []run) Verdict {
 	case r.sends() > 1:
 		return fails("a call that succeeds was sent %d times", r.sends())
 	case r.Exit != 0:
-		return notJudged("it ended with exit code %d after a response of 200", r.Exit)
+		return notJudged("it ended with exit code %d after a healthy response", r.Exit)
 	}
 	return tells("%s, one request", a.Method)
 }

@@ -49,14 +49,14 @@ func judgeTooLong(k *known, runs []run) Verdict {
 	case r.sends() > 1:
 		return fails("sent again after %s", short(r.waits()[0]))
 	case r.sends() == 1 && r.watched():
-		if !k.again503 {
+		if !k.sentAgain {
 			return notJudged("%s", stuck(r))
 		}
 		return fails("it sits the wait out: no end within %s", short(r.Took))
 	case stuck(r) != "":
 		return notJudged("%s", stuck(r))
-	case !k.again503:
-		return notJudged("a 503 is never sent again")
+	case !k.sentAgain:
+		return notJudged("%s is never sent again", k.failure)
 	}
 	return holds("it fails at once")
 }
@@ -69,11 +69,11 @@ func judgeFloor(k *known, runs []run) Verdict {
 	}
 	why := stuck(&runs[0])
 	switch {
-	case len(all) == 0 && k.again503 && runs[0].sends() > 0:
+	case len(all) == 0 && k.sentAgain && runs[0].sends() > 0:
 		return fails("not sent again, and without it it is")
 	case len(all) == 0:
 		return notJudged("%s", cmp.Or(why, "not sent again"))
-	case !k.again503:
+	case !k.sentAgain:
 		return notJudged("it is sent again because of the header alone")
 	}
 	// Means: a client may be late once, and full jitter may be short once.

@@ -26,7 +26,7 @@ func judgeCount(k *known, runs []run) Verdict {
 	if len(counts) == 0 {
 		return notJudged("%s", stuck(&runs[0]))
 	}
-	k.again503, k.retries = slices.Max(counts) > 1, slices.Max(counts)-1
+	k.sentAgain, k.retries = slices.Max(counts) > 1, slices.Max(counts)-1
 	for i := range runs {
 		if runs[i].watched() && runs[i].sends() > 1 {
 			return fails("after %s it had sent %d requests, and went on", short(runs[i].Took), runs[i].sends())

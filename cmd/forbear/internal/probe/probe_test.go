@@ -26,7 +26,7 @@ func outcomes(t *testing.T, wrong string) map[string]string {
 	t.Helper()
 	argv := []string{"env", "PROBE_WRONG=" + wrong, os.Args[0], "{url}", "{method}"}
 	var log strings.Builder
-	report, err := judge(t.Context(), &cli.Streams{Out: &log, Err: &log}, argv, cases())
+	report, err := judge(t.Context(), &cli.Streams{Out: &log, Err: &log}, overHTTP, argv, cases())
 	if err != nil {
 		t.Fatal(err)
 	}
