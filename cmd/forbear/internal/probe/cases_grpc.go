@@ -2,7 +2,6 @@ package probe
 
 import (
 	"crypto/tls"
-	"fmt"
 	"net/http"
 	"time"
 
