@@ -15,18 +15,20 @@ import (
 //forbear:plain its programs, which are this one, would take ten times as long to start
 
 func TestMain(m *testing.M) {
-	if os.Getenv("PROBE_URL") != "" {
+	switch {
+	case os.Getenv("PROBE_URL") != "":
 		callerMain()
+	case os.Getenv("PROBE_TARGET") != "":
+		grpcMain()
 	}
 	os.Exit(m.Run())
 }
 
 // outcomes probes the caller with a switch, and returns the outcome of each case.
-func outcomes(t *testing.T, wrong string) map[string]string {
+func outcomes(t *testing.T, p *protocol, wrong string, argv []string) map[string]string {
 	t.Helper()
-	argv := []string{"env", "PROBE_WRONG=" + wrong, os.Args[0], "{url}", "{method}"}
 	var log strings.Builder
-	report, err := judge(t.Context(), &cli.Streams{Out: &log, Err: &log}, overHTTP, argv, cases())
+	report, err := judge(t.Context(), &cli.Streams{Out: &log, Err: &log}, p, argv, p.cases())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +46,15 @@ func outcomes(t *testing.T, wrong string) map[string]string {
 // be. A machine that is busy with other tests may disturb one run, and not two.
 func expect(t *testing.T, wrong string, right func(id, outcome string) bool) {
 	t.Helper()
+	expectOf(t, overHTTP, wrong, []string{"env", "PROBE_WRONG=" + wrong, os.Args[0], "{url}", "{method}"}, right)
+}
+
+func expectOf(t *testing.T, p *protocol, wrong string, argv []string, right func(id, outcome string) bool) {
+	t.Helper()
 	var faults []string
 	for range 2 {
 		faults = nil
-		for id, outcome := range outcomes(t, wrong) {
+		for id, outcome := range outcomes(t, p, wrong, argv) {
 			if !right(id, outcome) {
 				faults = append(faults, id+": "+outcome)
 			}
