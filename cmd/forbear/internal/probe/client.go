@@ -48,6 +48,8 @@ type run struct {
 	Arrivals []wire.Arrival `json:"arrivals"`
 	// Beyond are the requests that arrived at a second server: see [place].
 	Beyond []wire.Arrival `json:"beyond,omitempty"`
+	// Asked is when it was told to end; 0 when it was not.
+	Asked time.Duration `json:"asked_ns,omitempty"`
 	// Exit is the program's; -1 when it was ended because the time to watch was over.
 	Exit   int           `json:"exit"`
 	Took   time.Duration `json:"took_ns"`
@@ -135,6 +137,7 @@ func (c *client) run(ctx context.Context, one *Case, k *known) (r run) {
 		time.Sleep(stray)
 	case <-enough:
 		if one.listens > 0 { // to what goes on after its end
+			r.Asked = server.Now()
 			ask(cmd)
 			select {
 			case <-time.After(one.listens):

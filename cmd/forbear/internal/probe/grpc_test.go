@@ -17,7 +17,7 @@ func commandGRPC(wrong string) []string {
 
 func expectGRPC(t *testing.T, wrong string, right func(id, outcome string) bool) {
 	t.Helper()
-	expectOf(t, overGRPC, wrong, commandGRPC(wrong), right)
+	expectOf(t, overGRPC, grpcCases(), wrong, commandGRPC(wrong), right)
 }
 
 // TestRightGRPC: a client that does what the standard asks holds in all cases.
@@ -29,7 +29,11 @@ func TestRightGRPC(t *testing.T) {
 // TestForbearGRPC: and so does forbear's own, with its defaults.
 func TestForbearGRPC(t *testing.T) {
 	t.Parallel()
-	expectGRPC(t, "forbear", func(_, outcome string) bool { return outcome != Fails && outcome != NotJudged })
+	list := grpcCases()
+	if !ringtest.Nightly() { // layers of its waits take half a minute
+		list = slices.DeleteFunc(list, func(c Case) bool { return c.ID == "layers" })
+	}
+	expectOf(t, overGRPC, list, "forbear", commandGRPC("forbear"), func(_, outcome string) bool { return outcome != Fails && outcome != NotJudged })
 }
 
 // grpcFaults are the switches of the caller of gRPC, and the cases that catch each. grpc-go

@@ -46,9 +46,9 @@ func told(after string) func(*known, []run) Verdict {
 func judgeHalf(k *known, runs []run) Verdict {
 	r := &runs[0]
 	if r.sends() == 1 && r.Exit == k.ok {
-		return fails("half of a body was taken for a whole: exit code %d", r.Exit)
+		return fails("half of a response was taken for a whole: exit code %d", r.Exit)
 	}
-	return told("after half a body")(k, runs)
+	return told("after half a response")(k, runs)
 }
 
 func judgeHang(k *known, runs []run) Verdict {

@@ -25,10 +25,10 @@ func TestMain(m *testing.M) {
 }
 
 // outcomes probes the caller with a switch, and returns the outcome of each case.
-func outcomes(t *testing.T, p *protocol, wrong string, argv []string) map[string]string {
+func outcomes(t *testing.T, p *protocol, list []Case, wrong string, argv []string) map[string]string {
 	t.Helper()
 	var log strings.Builder
-	report, err := judge(t.Context(), &cli.Streams{Out: &log, Err: &log}, p, argv, p.cases())
+	report, err := judge(t.Context(), &cli.Streams{Out: &log, Err: &log}, p, argv, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,15 +46,15 @@ func outcomes(t *testing.T, p *protocol, wrong string, argv []string) map[string
 // be. A machine that is busy with other tests may disturb one run, and not two.
 func expect(t *testing.T, wrong string, right func(id, outcome string) bool) {
 	t.Helper()
-	expectOf(t, overHTTP, wrong, []string{"env", "PROBE_WRONG=" + wrong, os.Args[0], "{url}", "{method}"}, right)
+	expectOf(t, overHTTP, cases(), wrong, []string{"env", "PROBE_WRONG=" + wrong, os.Args[0], "{url}", "{method}"}, right)
 }
 
-func expectOf(t *testing.T, p *protocol, wrong string, argv []string, right func(id, outcome string) bool) {
+func expectOf(t *testing.T, p *protocol, list []Case, wrong string, argv []string, right func(id, outcome string) bool) {
 	t.Helper()
 	var faults []string
 	for range 2 {
 		faults = nil
-		for id, outcome := range outcomes(t, p, wrong, argv) {
+		for id, outcome := range outcomes(t, p, list, wrong, argv) {
 			if !right(id, outcome) {
 				faults = append(faults, id+": "+outcome)
 			}
