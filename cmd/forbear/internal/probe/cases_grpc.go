@@ -49,7 +49,7 @@ func grpcCases() (list []Case) {
 	add(Case{ID: "R-6/key", Rule: "R-6", Title: "the idempotency key of a call", of: outage, judge: judgeKeys})
 	add(Case{ID: "R-9/UNAUTHENTICATED", Rule: "R-9", Title: "UNAUTHENTICATED", script: steps(wire.GRPC(codeUnauthenticated)), ends: 3, judge: judge401})
 	for _, c := range certificates {
-		add(Case{ID: c.id, Rule: "R-9", Title: c.title, tls: http2Alone(c.of), script: steps(okGRPC), judge: c.judge})
+		add(Case{ID: c.id, Rule: "R-9", Title: c.title, tls: http2Alone(c.of), script: steps(okGRPC), runs: 3, judge: c.judge})
 	}
 	add(Case{ID: "R-4/refused", Rule: "R-4", Title: "the next connections are refused", late: true, script: refused(unavailable, okGRPC), watch: longWatch, runs: 8, judge: judgeRefused})
 	outages(add, overGRPC, unavailable, "")

@@ -1,13 +1,16 @@
 package probe
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // commandGRPC is the command line of a caller of gRPC.
@@ -87,5 +90,46 @@ func TestEachFaultOfGRPCIsCaught(t *testing.T) {
 			}
 			expectGRPC(t, wrong, func(id, outcome string) bool { return slices.Contains(want, id) == (outcome == Fails) })
 		})
+	}
+}
+
+// TestUsageOfGRPC: what a command line lacks is named.
+func TestUsageOfGRPC(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--grpc"}, "forbear probe -- COMMAND {target}"},
+		{[]string{"--grpc", "--", "client", "{url}"}, "no argument has {target}"},
+		{[]string{"--grpc", "--serve"}, "--serve is for HTTP"},
+		{[]string{"--grpc", "-c", "R-4/503/GET", "--", "client", "{target}"}, `no case is named "R-4/503/GET"`},
+	} {
+		if code, _, errs := forbear(t.Context(), c.args...); code != cli.ExitUsage || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: exit code %d, %s", c.args, code, errs)
+		}
+	}
+	if code, out, _ := forbear(t.Context(), "--grpc", "--list"); code != cli.ExitOK || !strings.Contains(out, "R-4/UNAVAILABLE ") || strings.Contains(out, "/GET") {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+	argv := []string{"-c", "R-9/expired", "--grpc", "--", "env", "PROBE_WRONG=", os.Args[0], "{target}"}
+	if code, out, _ := forbear(t.Context(), argv...); code != cli.ExitUsage || !strings.Contains(out, "put {ca} into its command line") {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+}
+
+// TestPolicyOfGRPC: a policy file that was written is read, and has the kind and the codes.
+func TestPolicyOfGRPC(t *testing.T) {
+	t.Parallel()
+	argv := append([]string{"--grpc", "-c", "R-4/ABORTED,R-4/INTERNAL,R-4/hang,R-1/law", "-o", "policy", "--"}, commandGRPC("ABORTED,INTERNAL")...)
+	_, out, _ := forbear(t.Context(), argv...)
+	_, err := policyfile.Parse("probed.yaml", []byte(out))
+	faults, _ := errors.AsType[*policyfile.Error](err)
+	if faults == nil || len(faults.Faults) != 1 || !strings.Contains(err.Error(), "budget none") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"kind: grpc\n", "max_retries: 3\n", "per_attempt: 1s\n", "grpc_ABORTED: terminal\n", "grpc_INTERNAL: transient\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing:\n%s", want, out)
+		}
 	}
 }

@@ -58,6 +58,9 @@ func judgeKeys(_ *known, runs []run) Verdict {
 	return holds("each call had a key of its own, the same each time")
 }
 
+// timeoutHeader has the time that is left to a call of gRPC, as [http.Header] spells it.
+const timeoutHeader = "Grpc-Timeout"
+
 // judgeDeadline tells whose the deadlines are that the server learns of. No rule asks for
 // them.
 func judgeDeadline(_ *known, runs []run) Verdict {
@@ -87,7 +90,7 @@ func judgeDeadline(_ *known, runs []run) Verdict {
 // deadlines are those that the first requests of a run were sent with.
 func deadlines(r *run) (list []time.Duration) {
 	for _, a := range r.Arrivals {
-		d, ok := grpcwire.ParseTimeout(a.Header["Grpc-Timeout"])
+		d, ok := grpcwire.ParseTimeout(a.Header[timeoutHeader])
 		if !ok {
 			break
 		}

@@ -106,7 +106,7 @@ func judgeHeaders(k *known, runs []run) Verdict {
 	var names []string
 	list := runs[i].Arrivals
 	for name := range list[1].Header {
-		if values(list, name) {
+		if name != timeoutHeader && values(list, name) {
 			names = append(names, name)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package probe is forbear probe: it puts a client, in any language, into some forty
+// Package probe is forbear probe: it puts a client, in any language, into some fifty
 // situations and says how it retries, beside the standard.
 package probe
 
@@ -29,6 +29,10 @@ the method and the body; {ca} is the file with the authority that servers of HTT
 command makes one call and ends. The environment has PROBE_URL, PROBE_METHOD, PROBE_BODY, and the
 variables by which most programs learn whom to trust.
 
+With --grpc it makes a unary call of any service and method, to {target}: a host and a port. {ca} is empty
+where the server speaks without TLS, and has to be among the arguments for the cases of certificates. The
+call is taken for one that may be repeated. The environment has PROBE_TARGET and PROBE_CA.
+
 A client that cannot be started from here is pointed by hand to the addresses that --serve opens.
 
 Without {method} the cases of other methods are left out. What could not be judged is listed, and does
@@ -37,6 +41,7 @@ not count as a pass. Exit codes: 0 all that was judged holds, 1 something does n
   forbear probe -o json -- python3 client.py {url}
   forbear probe -c R-4/503/GET -- ./client {url}
   forbear probe -o policy -- ./client {url} {method}
+  forbear probe --grpc -- ./client {target} {ca}
   forbear probe --serve
   forbear probe --list`,
 	}
@@ -47,7 +52,7 @@ not count as a pass. Exit codes: 0 all that was judged holds, 1 something does n
 		only := f.String("c", "", "judge only these cases: `ID[,ID]...`")
 		list := f.Bool("list", false, "list the cases")
 		byHand := f.Bool("serve", false, "start no client: open an address for each case, and a page that fills")
-		grpc := f.Bool("grpc", false, "the client makes a unary call of gRPC, to {target}")
+		grpc := f.Bool("grpc", false, "the client makes a unary call of gRPC, one that may be repeated, to {target}")
 		listen := f.String("listen", "127.0.0.1:7700", "`ADDRESS` of the page of --serve")
 		if code, done := c.Parse(std, f, args, len(args)); done {
 			return code
