@@ -64,7 +64,7 @@ func callGRPC(wrong, target, ca string) int {
 	if c.is("same key") {
 		c.key = "always"
 	}
-	dials := grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1, MaxDelay: time.Second}}
+	dials := grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 300 * time.Millisecond, Multiplier: 1, MaxDelay: time.Second}, MinConnectTimeout: 20 * time.Second}
 	conn, err := grpc.NewClient("passthrough:///"+target, grpc.WithTransportCredentials(trust(ca)), grpc.WithDisableRetry(), grpc.WithConnectParams(dials))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -187,6 +187,9 @@ func (c *grpcCaller) pause(asked time.Duration) bool {
 		wait = 0 // gRFC A6
 	}
 	if time.Since(c.start)+wait > callerTotal && !c.is("sits") {
+		if c.is("until") { // its own end
+			time.Sleep(callerTotal/4 - time.Since(c.start))
+		}
 		return false
 	}
 	time.Sleep(wait)

@@ -67,10 +67,11 @@ type known struct {
 	method    string // of its request
 	agent     string
 	header    http.Header
-	ok        int  // its exit code for a healthy response
-	trusts    bool // the authority of the probe
-	sentAgain bool // after the failure of an outage
-	retries   int  // of a call that meets that alone
+	ok        int           // its exit code for a healthy response
+	trusts    bool          // the authority of the probe
+	sentAgain bool          // after the failure of an outage
+	retries   int           // of a call that meets that alone
+	lingers   time.Duration // until it has ended after that
 	law       law.Found
 	lawFound  bool
 	waits     law.Sample

@@ -55,6 +55,8 @@ type run struct {
 	Took   time.Duration `json:"took_ns"`
 	Output string        `json:"output,omitempty"`
 	Fault  string        `json:"fault,omitempty"` // why it could not be started
+
+	ended time.Duration // when the program ended by itself, by the clock of the arrivals
 }
 
 // sends is how many requests arrived.
@@ -62,6 +64,14 @@ func (r *run) sends() int { return len(r.Arrivals) }
 
 // watched reports whether the program was ended by the probe.
 func (r *run) watched() bool { return r.Exit < 0 }
+
+// lingers is how long after its last response the program ended.
+func (r *run) lingers() time.Duration {
+	if r.sends() == 0 {
+		return 0
+	}
+	return max(0, r.ended-r.Arrivals[r.sends()-1].Done)
+}
 
 // waits are the times between each response and the next request.
 func (r *run) waits() (list []time.Duration) {
@@ -132,6 +142,7 @@ func (c *client) run(ctx context.Context, one *Case, k *known) (r run) {
 	}()
 	select {
 	case err = <-over:
+		r.ended = server.Now()
 		r.Exit = exitOf(err)
 		r.Took = time.Since(began)
 		time.Sleep(stray)

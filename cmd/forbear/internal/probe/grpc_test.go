@@ -58,6 +58,7 @@ func grpcFaults() map[string][]string {
 		"equal":       {"R-1/law"}, "proportional": {"R-1/law"}, "none": {"R-1/law"}, "fixed": {"R-1/law"}, "immediate": {"R-1/law"},
 		"pushback":        {"R-5/pushback", "R-5/pushback-too-long", "R-5/pushback-stop", "R-5/pushback-rubbish"},
 		"sits":            {"R-5/pushback-too-long"},
+		"until":           {"R-5/pushback-too-long"},
 		"stop":            {"R-5/pushback-stop"},
 		"rubbish":         {"R-5/pushback-rubbish"},
 		"zero":            {"R-5/pushback-zero"},

@@ -58,8 +58,15 @@ func judgeTooLong(k *known, runs []run) Verdict {
 	case !k.sentAgain:
 		return notJudged("%s is never sent again", k.failure)
 	}
+	if sat := r.lingers(); sat > k.lingers+sits {
+		return fails("it does not fail at once: it ended %s after the response", short(sat))
+	}
 	return holds("it fails at once")
 }
+
+// sits is how much longer than after its last retry a client may take to end: one that waits
+// for its own deadline, or for as long as that leaves, takes longer.
+const sits = 500 * time.Millisecond
 
 // judgeFloor: a wait of the server that is none does not replace the client's own.
 func judgeFloor(k *known, runs []run) Verdict {

@@ -34,6 +34,7 @@ func judgeCount(k *known, runs []run) Verdict {
 	}
 	k.sentAgain, k.retries = slices.Max(counts) > 1, slices.Max(counts)-1
 	for i := range runs {
+		k.lingers = max(k.lingers, runs[i].lingers())
 		if runs[i].watched() && runs[i].sends() > 1 {
 			return fails("after %s it had sent %d requests, and went on", short(runs[i].Took), runs[i].sends())
 		}

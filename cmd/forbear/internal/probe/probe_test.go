@@ -93,6 +93,7 @@ func faults() map[string][]string {
 		"retry-after": {"R-5/seconds/429", "R-5/seconds/503", "R-5/date", "R-5/too-long", "R-5/huge"},
 		"date":        {"R-5/date"},
 		"sits":        {"R-5/too-long", "R-5/huge"},
+		"until":       {"R-5/too-long", "R-5/huge"},
 		"zero":        {"R-5/zero"},
 		"rubbish":     {"R-5/rubbish", "R-5/zero"},
 	}
