@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/probe/wire"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -132,5 +133,13 @@ func TestPolicyOfGRPC(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}
+	}
+}
+
+// TestNotGRPC: a client that speaks something else is told so.
+func TestNotGRPC(t *testing.T) {
+	v := judgeHealthy(&known{protocol: overGRPC}, []run{{Arrivals: []wire.Arrival{{Number: 1, Proto: "HTTP/1.1"}}, Exit: 1}})
+	if v.Outcome != NotJudged || !strings.Contains(v.Why, "it speaks HTTP/1.1") {
+		t.Errorf("%+v", v)
 	}
 }

@@ -61,6 +61,8 @@ func judgeHealthy(k *known, runs []run) Verdict {
 	a := r.Arrivals[0]
 	k.method, k.agent, k.header, k.ok = a.Method, a.Header.Get("User-Agent"), a.Header, r.Exit
 	switch {
+	case k.protocol == overGRPC && a.Proto != "HTTP/2.0":
+		return notJudged("it speaks %s, and gRPC is spoken over HTTP/2", a.Proto)
 	case r.sends() > 1:
 		return fails("a call that succeeds was sent %d times", r.sends())
 	case r.Exit != 0:
