@@ -40,6 +40,7 @@ type session struct {
 type stream struct {
 	a    *Arrival
 	body hash.Hash
+	over bool          // it is complete: nothing more belongs to it
 	gone chan struct{} // closed when the client has reset it, or its connection is over
 }
 
@@ -105,7 +106,7 @@ func (c *session) opens(id uint32, frame *http2.MetaHeadersFrame) bool {
 
 // data reads a part of a body, and lets the client send as much again.
 func (c *session) data(id uint32, frame *http2.DataFrame) bool {
-	if st := c.stream(id); st != nil {
+	if st := c.stream(id); st != nil && !st.over {
 		st.body.Write(frame.Data())
 		if st.a.Length += int64(len(frame.Data())); st.a.Length > maxBody {
 			return false
@@ -121,9 +122,10 @@ func (c *session) data(id uint32, frame *http2.DataFrame) bool {
 // meanwhile.
 func (c *session) arrived(id uint32) bool {
 	st := c.stream(id)
-	if st == nil {
+	if st == nil || st.over {
 		return true
 	}
+	st.over = true
 	st.a.Body = digest(st.body)
 	step := c.s.arrived(st.a)
 	if step == nil {
