@@ -59,12 +59,14 @@ fi
 if have python3; then
 	[ -x "$cache/python/bin/python3" ] || python3 -m venv --system-site-packages "$cache/python"
 	python=$cache/python/bin/python3
+	wrap python "$libraries" "$python" # for what Debian's packages are linked with
 	while read -r line; do
 		name=${line%%==*}
-		"$python" -c "import $name" 2>/dev/null && continue
+		case $name in grpcio) module=grpc ;; *) module=$name ;; esac
+		"$cache/bin/python" -c "import $module" 2>/dev/null && continue
 		"$python" -m pip install -q --disable-pip-version-check "$line" >/dev/null 2>&1 && continue
 		debian "python3-$name" && "$python" -c "import site, sys; open(site.getsitepackages()[0] + '/debian.pth', 'w').write(sys.argv[1])" "$lib/python3/dist-packages"
-		"$python" -c "import $name" 2>/dev/null || missing "python: $line"
+		"$cache/bin/python" -c "import $module" 2>/dev/null || missing "python: $line"
 	done <python/requirements.txt
 else
 	missing "python's clients: there is no python3"

@@ -16,7 +16,9 @@ tail -n +2 zoo.tsv | while IFS='	' read -r name language version command; do
 		continue
 	fi
 	eval "set -- $command"
-	"$FORBEAR" probe -o json -- "$@" >"$reports/$name.tmp" 2>"$reports/$name.err" </dev/null
+	grpc=
+	case $command in *'{target}'*) grpc=--grpc ;; esac
+	"$FORBEAR" probe $grpc -o json -- "$@" >"$reports/$name.tmp" 2>"$reports/$name.err" </dev/null
 	code=$?
 	if [ -s "$reports/$name.tmp" ]; then
 		mv "$reports/$name.tmp" "$reports/$name.json"

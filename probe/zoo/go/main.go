@@ -1,4 +1,4 @@
-// The zoo's clients in Go: zoo CLIENT URL METHOD BODY.
+// The zoo's clients in Go: zoo CLIENT URL METHOD BODY, and zoo CLIENT TARGET CA for gRPC.
 package main
 
 import (
@@ -20,8 +20,16 @@ var clients = map[string]call{
 }
 
 func main() {
+	if len(os.Args) == 4 && grpcClients[os.Args[1]] != nil {
+		if err := grpcClients[os.Args[1]](os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) < 4 || clients[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "usage: zoo CLIENT URL METHOD [BODY]; clients:", strings.Join(slices.Sorted(maps.Keys(clients)), " "))
+		fmt.Fprintln(os.Stderr, "or zoo CLIENT TARGET CA; clients:", strings.Join(slices.Sorted(maps.Keys(grpcClients)), " "))
 		os.Exit(2)
 	}
 	body := ""

@@ -63,18 +63,21 @@ type Case struct {
 
 // known is what has been seen of the client before.
 type known struct {
+	*protocol
 	method    string // of its request
 	agent     string
 	header    http.Header
-	ok        int  // its exit code for a response of 200
-	trusts    bool // the authority of the probe
-	again503  bool
-	retries   int // of a call that meets 503 alone
+	ok        int           // its exit code for a healthy response
+	trusts    bool          // the authority of the probe
+	sentAgain bool          // after the failure of an outage
+	retries   int           // of a call that meets that alone
+	lingers   time.Duration // until it has ended after that
 	law       law.Found
 	lawFound  bool
 	waits     law.Sample
 	runsByID  map[string][]run
 	placeable bool // the method can be put in
+	tellsTLS  bool // it is told by its command line, where it must be, when to speak TLS
 }
 
 const (

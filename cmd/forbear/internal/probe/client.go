@@ -19,6 +19,7 @@ import (
 
 // client is the program under test.
 type client struct {
+	*protocol
 	argv []string
 	pki  *pki
 	// starting lets few start at a time: starting costs processors, and waiting does not.
@@ -47,11 +48,15 @@ type run struct {
 	Arrivals []wire.Arrival `json:"arrivals"`
 	// Beyond are the requests that arrived at a second server: see [place].
 	Beyond []wire.Arrival `json:"beyond,omitempty"`
+	// Asked is when it was told to end; 0 when it was not.
+	Asked time.Duration `json:"asked_ns,omitempty"`
 	// Exit is the program's; -1 when it was ended because the time to watch was over.
 	Exit   int           `json:"exit"`
 	Took   time.Duration `json:"took_ns"`
 	Output string        `json:"output,omitempty"`
 	Fault  string        `json:"fault,omitempty"` // why it could not be started
+
+	ended time.Duration // when the program ended by itself, by the clock of the arrivals
 }
 
 // sends is how many requests arrived.
@@ -59,6 +64,14 @@ func (r *run) sends() int { return len(r.Arrivals) }
 
 // watched reports whether the program was ended by the probe.
 func (r *run) watched() bool { return r.Exit < 0 }
+
+// lingers is how long after its last response the program ended.
+func (r *run) lingers() time.Duration {
+	if r.sends() == 0 {
+		return 0
+	}
+	return max(0, r.ended-r.Arrivals[r.sends()-1].Done)
+}
 
 // waits are the times between each response and the next request.
 func (r *run) waits() (list []time.Duration) {
@@ -129,11 +142,13 @@ func (c *client) run(ctx context.Context, one *Case, k *known) (r run) {
 	}()
 	select {
 	case err = <-over:
+		r.ended = server.Now()
 		r.Exit = exitOf(err)
 		r.Took = time.Since(began)
 		time.Sleep(stray)
 	case <-enough:
 		if one.listens > 0 { // to what goes on after its end
+			r.Asked = server.Now()
 			ask(cmd)
 			select {
 			case <-time.After(one.listens):
@@ -181,14 +196,21 @@ type place struct {
 
 // command is the client's command line for a run.
 func (c *client) command(url, method, body string) *exec.Cmd {
-	fill := strings.NewReplacer("{url}", url, "{method}", method, "{body}", body, "{ca}", c.pki.file)
+	target, ca := target(url), c.pki.file
+	variables := []string{"PROBE_URL=" + url, "PROBE_METHOD=" + method, "PROBE_BODY=" + body}
+	if c.protocol == overGRPC {
+		if !strings.HasPrefix(url, "https:") {
+			ca = ""
+		}
+		variables = []string{"PROBE_TARGET=" + target, "PROBE_CA=" + ca}
+	}
+	fill := strings.NewReplacer("{url}", url, "{target}", target, "{method}", method, "{body}", body, "{ca}", ca)
 	argv := make([]string, len(c.argv))
 	for i, arg := range c.argv {
 		argv[i] = fill.Replace(arg)
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "PROBE_URL="+url, "PROBE_METHOD="+method, "PROBE_BODY="+body,
-		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost")
+	cmd.Env = append(append(os.Environ(), variables...), "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost")
 	for _, name := range trustVariables {
 		cmd.Env = append(cmd.Env, name+"="+c.pki.file)
 	}
@@ -197,8 +219,14 @@ func (c *client) command(url, method, body string) *exec.Cmd {
 	return cmd
 }
 
+// target returns the host and port of an address.
+func target(url string) string {
+	_, host, _ := strings.Cut(url, "://")
+	return strings.TrimSuffix(host, "/")
+}
+
 // trustVariables are those by which programs are told what certificates to trust.
-var trustVariables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "AWS_CA_BUNDLE", "PERL_LWP_SSL_CA_FILE"}
+var trustVariables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "AWS_CA_BUNDLE", "PERL_LWP_SSL_CA_FILE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"}
 
 // bounded keeps the beginning of what is written to it.
 type bounded struct {

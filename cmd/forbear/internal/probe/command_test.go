@@ -121,7 +121,7 @@ func TestByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := choose("R-4/502/GET,R-4/404/GET")
+	list, err := choose(cases(), "R-4/502/GET,R-4/404/GET")
 	if err != nil {
 		t.Fatal(err)
 	}

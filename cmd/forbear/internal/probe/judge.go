@@ -51,12 +51,12 @@ func (r *run) said() string {
 	return ""
 }
 
-// unseen says why a case cannot be judged that needs a 503 to be sent again; "" where it can.
+// unseen says why a case cannot be judged that needs the failure of an outage to be sent again; "" where it can.
 func (k *known) unseen(r *run) string {
 	switch {
 	case r.sends() == 0:
 		return stuck(r)
-	case !k.again503:
+	case !k.sentAgain:
 		return "nothing is sent again"
 	}
 	return ""
@@ -71,10 +71,12 @@ func judgeHealthy(k *known, runs []run) Verdict {
 	a := r.Arrivals[0]
 	k.method, k.agent, k.header, k.ok = a.Method, a.Header.Get("User-Agent"), a.Header, r.Exit
 	switch {
+	case k.protocol == overGRPC && a.Proto != "HTTP/2.0":
+		return notJudged("it speaks %s, and gRPC is spoken over HTTP/2", a.Proto)
 	case r.sends() > 1:
 		return fails("a call that succeeds was sent %d times", r.sends())
 	case r.Exit != 0:
-		return notJudged("it ended with exit code %d after a response of 200", r.Exit)
+		return notJudged("it ended with exit code %d after a healthy response", r.Exit)
 	}
 	return tells("%s, one request", a.Method)
 }

@@ -46,9 +46,9 @@ func told(after string) func(*known, []run) Verdict {
 func judgeHalf(k *known, runs []run) Verdict {
 	r := &runs[0]
 	if r.sends() == 1 && r.Exit == k.ok {
-		return fails("half of a body was taken for a whole: exit code %d", r.Exit)
+		return fails("half of a response was taken for a whole: exit code %d", r.Exit)
 	}
-	return told("after half a body")(k, runs)
+	return told("after half a response")(k, runs)
 }
 
 func judgeHang(k *known, runs []run) Verdict {
@@ -67,9 +67,9 @@ func judgeStale(k *known, runs []run) Verdict {
 	case r.sends() == 1:
 		return notJudged("no second request shows it")
 	case k.retries < 2:
-		return notJudged("the 503 before takes its only retry")
+		return notJudged("the %s before takes its only retry", k.failure)
 	case r.Arrivals[1].Conn != 1:
-		return holds("it uses a new connection after a 503")
+		return holds("it uses a new connection after %s", k.failure)
 	case r.sends() == 2:
 		return fails("the call ends when its kept connection does")
 	}
@@ -98,11 +98,11 @@ func judgeRefused(k *known, runs []run) Verdict {
 		}
 	}
 	switch {
-	case !k.again503:
+	case !k.sentAgain:
 		return notJudged("nothing is sent again after a response: connections that are refused leave no trace")
 	case k.retries < 2:
-		return notJudged("the 503 before takes its only retry")
-	case k.allWaits() < 2*k.closed():
+		return notJudged("the %s before takes its only retry", k.failure)
+	case k.allWaits() < 2*k.closed()+k.redials:
 		return notJudged("its retries are over before a port can be open again")
 	case ended == 0:
 		return notJudged("%s", stuck(&runs[0]))

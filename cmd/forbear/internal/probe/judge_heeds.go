@@ -43,11 +43,11 @@ func atLeast(least time.Duration) func(*known, []run) Verdict {
 // earlyTimer is how much too early a timer may fire.
 const earlyTimer = 2 * time.Millisecond
 
-// comesBack reports whether a 503 with Retry-After is sent again: some clients do so because
-// of the header alone.
+// comesBack reports whether a failure that names a wait is sent again: some clients do so
+// because of that alone.
 func (k *known) comesBack() bool {
-	runs := k.runsByID[heeded]
-	return k.again503 || len(runs) > 0 && runs[0].sends() > 1
+	runs := k.runsByID[k.heeded]
+	return k.sentAgain || len(runs) > 0 && runs[0].sends() > 1
 }
 
 func judgeTooLong(k *known, runs []run) Verdict {
@@ -63,10 +63,17 @@ func judgeTooLong(k *known, runs []run) Verdict {
 	case stuck(r) != "":
 		return notJudged("%s", stuck(r))
 	case !k.comesBack():
-		return notJudged("a 503 is never sent again")
+		return notJudged("%s is never sent again", k.failure)
+	}
+	if sat := r.lingers(); sat > k.lingers+sits {
+		return fails("it does not fail at once: it ended %s after the response", short(sat))
 	}
 	return holds("it fails at once")
 }
+
+// sits is how much longer than after its last retry a client may take to end: one that waits
+// for its own deadline, or for as long as that leaves, takes longer.
+const sits = 500 * time.Millisecond
 
 // judgeFloor: a wait of the server that is none does not replace the client's own.
 func judgeFloor(k *known, runs []run) Verdict {
@@ -76,11 +83,11 @@ func judgeFloor(k *known, runs []run) Verdict {
 	}
 	why := stuck(&runs[0])
 	switch {
-	case len(all) == 0 && k.again503 && runs[0].sends() > 0:
+	case len(all) == 0 && k.sentAgain && runs[0].sends() > 0:
 		return fails("not sent again, and without it it is")
 	case len(all) == 0:
 		return notJudged("%s", cmp.Or(why, "not sent again"))
-	case !k.again503:
+	case !k.sentAgain:
 		return notJudged("it is sent again because of the header alone")
 	}
 	// Means: a client may be late once, and full jitter may be short once.
@@ -113,7 +120,7 @@ func judgeHeaders(k *known, runs []run) Verdict {
 	var names []string
 	list := runs[i].Arrivals
 	for name := range list[1].Header {
-		if values(list, name) {
+		if name != timeoutHeader && values(list, name) {
 			names = append(names, name)
 		}
 	}

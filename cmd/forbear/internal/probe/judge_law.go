@@ -11,7 +11,7 @@ import (
 // judgeLaw tells the law of the waits. Equal jitter and fixed intervals are forbidden, as is
 // what has no jitter.
 func judgeLaw(k *known, runs []run) Verdict {
-	if !k.again503 {
+	if !k.sentAgain {
 		return notJudged("nothing is sent again")
 	}
 	var s law.Sample

@@ -19,6 +19,9 @@ func (r *Report) policy(w io.Writer) error {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# What forbear probe saw of %s.", r.name())
 	line("service: client\ndependencies:\n  server:\n    owner: client")
+	if r.Protocol == overGRPC.name {
+		line("    kind: grpc")
+	}
 	if r.retries == 0 {
 		line("    disabled: true # nothing was sent again")
 	} else {
@@ -119,14 +122,14 @@ func (r *Report) learn(k *known) {
 			for i := range f.Runs {
 				r.retries = max(r.retries, f.Runs[i].sends()-1)
 			}
-		case f.ID == "R-4/hang/GET" && len(f.Runs) > 0 && f.Runs[0].sends() > 0:
+		case f.ID == k.hang && len(f.Runs) > 0 && f.Runs[0].sends() > 0:
 			if a := f.Runs[0].Arrivals[0]; a.Gone > 0 {
 				took := a.Gone - a.At // the client counts from a bit before the request arrives
 				r.attempt = simplest(took, took+took/20)
 			}
 		case f.group != "" && f.Outcome == Fails:
 			code := strings.Split(f.ID, "/")[1]
-			r.classes["http_"+code] = map[bool]string{true: "terminal", false: "transient"}[f.group == retryable]
+			r.classes[k.name+"_"+code] = map[bool]string{true: "terminal", false: "transient"}[f.group == retryable]
 		}
 	}
 }

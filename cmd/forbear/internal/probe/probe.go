@@ -1,4 +1,4 @@
-// Package probe is forbear probe: it puts a client, in any language, into some forty
+// Package probe is forbear probe: it puts a client, in any language, into some fifty
 // situations and says how it retries, beside the standard.
 package probe
 
@@ -29,6 +29,10 @@ the method and the body; {ca} is the file with the authority that servers of HTT
 command makes one call and ends. The environment has PROBE_URL, PROBE_METHOD, PROBE_BODY, and the
 variables by which most programs learn whom to trust.
 
+With --grpc it makes a unary call of any service and method, to {target}: a host and a port. {ca} is empty
+where the server speaks without TLS, and has to be among the arguments for the cases of certificates. The
+call is taken for one that may be repeated. The environment has PROBE_TARGET and PROBE_CA.
+
 A client that cannot be started from here is pointed by hand to the addresses that --serve opens.
 
 Without {method} the cases of other methods are left out. What could not be judged is listed, and does
@@ -37,6 +41,7 @@ not count as a pass. Exit codes: 0 all that was judged holds, 1 something does n
   forbear probe -o json -- python3 client.py {url}
   forbear probe -c R-4/503/GET -- ./client {url}
   forbear probe -o policy -- ./client {url} {method}
+  forbear probe --grpc -- ./client {target} {ca}
   forbear probe --serve
   forbear probe --list`,
 	}
@@ -47,11 +52,16 @@ not count as a pass. Exit codes: 0 all that was judged holds, 1 something does n
 		only := f.String("c", "", "judge only these cases: `ID[,ID]...`")
 		list := f.Bool("list", false, "list the cases")
 		byHand := f.Bool("serve", false, "start no client: open an address for each case, and a page that fills")
+		grpc := f.Bool("grpc", false, "the client makes a unary call of gRPC, one that may be repeated, to {target}")
 		listen := f.String("listen", "127.0.0.1:7700", "`ADDRESS` of the page of --serve")
 		if code, done := c.Parse(std, f, args, len(args)); done {
 			return code
 		}
-		chosen, err := choose(*only)
+		speaks := overHTTP
+		if *grpc {
+			speaks = overGRPC
+		}
+		chosen, err := choose(speaks.cases(), *only)
 		switch {
 		case err != nil:
 			return std.Fail("probe: %v", err)
@@ -61,17 +71,19 @@ not count as a pass. Exit codes: 0 all that was judged holds, 1 something does n
 			}
 			return cli.ExitOK
 		case f.NArg() == 0 && !*byHand:
-			return std.Fail("probe: which client? Write its command line behind --: forbear probe -- COMMAND {url}")
+			return std.Fail("probe: which client? Write its command line behind --: forbear probe -- COMMAND %s", speaks.address)
 		case !slices.Contains(formats, *output):
 			return std.Fail("probe: -o: want %s, got %.20q", cli.OneOf(formats), *output)
-		case !*byHand && !slices.ContainsFunc(f.Args(), func(arg string) bool { return strings.Contains(arg, "{url}") }):
-			return std.Fail("probe: no argument has {url}: the client has to call the address of the probe")
+		case *byHand && *grpc:
+			return std.Fail("probe: --serve is for HTTP: calls of gRPC cannot be told apart by their paths")
+		case !*byHand && !slices.ContainsFunc(f.Args(), func(arg string) bool { return strings.Contains(arg, speaks.address) }):
+			return std.Fail("probe: no argument has %s: the client has to call the address of the probe", speaks.address)
 		}
 		var report *Report
 		if *byHand {
 			report, err = serve(ctx, std, *listen, chosen)
 		} else {
-			report, err = judge(ctx, std, f.Args(), chosen)
+			report, err = judge(ctx, std, speaks, f.Args(), chosen)
 		}
 		if err != nil {
 			return std.Fail("probe: %v", err)
@@ -85,8 +97,7 @@ not count as a pass. Exit codes: 0 all that was judged holds, 1 something does n
 }
 
 // choose returns the cases that are named, with those that they need; all for "".
-func choose(names string) ([]Case, error) {
-	all := cases()
+func choose(all []Case, names string) ([]Case, error) {
 	if names == "" {
 		return all, nil
 	}
@@ -102,7 +113,8 @@ func choose(names string) ([]Case, error) {
 			want["R-9/trusted"] = true
 		}
 		if all[i].question != again || all[i].late {
-			want[outage], want["R-1/law"], want[heeded] = true, true, true
+			want[outage], want["R-1/law"] = true, true
+			want[overHTTP.heeded], want[overGRPC.heeded] = true, true
 		}
 	}
 	return slices.DeleteFunc(all, func(c Case) bool { return !want[c.ID] }), nil
@@ -111,7 +123,7 @@ func choose(names string) ([]Case, error) {
 func (c *Case) judgesTrust() bool { return strings.HasPrefix(c.ID, "R-9/") }
 
 // judge runs the client in all cases, side by side, and judges them one after the other.
-func judge(ctx context.Context, std *cli.Streams, argv []string, list []Case) (*Report, error) {
+func judge(ctx context.Context, std *cli.Streams, p *protocol, argv []string, list []Case) (*Report, error) {
 	dir, err := os.MkdirTemp("", "forbear-probe-")
 	if err != nil {
 		return nil, err
@@ -121,11 +133,11 @@ func judge(ctx context.Context, std *cli.Streams, argv []string, list []Case) (*
 	if err != nil {
 		return nil, err
 	}
-	client := &client{argv: argv, pki: pki, starting: make(chan struct{}, runtime.NumCPU()+1), all: make(chan struct{}, sideBySide)}
+	client := &client{protocol: p, argv: argv, pki: pki, starting: make(chan struct{}, runtime.NumCPU()+1), all: make(chan struct{}, sideBySide)}
 	began := time.Now()
-	k := &known{runsByID: map[string][]run{}, placeable: client.takes("{method}")}
+	k := &known{protocol: p, runsByID: map[string][]run{}, placeable: client.takes("{method}"), tellsTLS: p != overGRPC || client.takes("{ca}")}
 	fmt.Fprintf(std.Err, "forbear probe: %s in %d cases; most clients take less than a minute\n", argv[0], len(list))
-	report := &Report{Command: argv}
+	report := &Report{Command: argv, Protocol: p.name}
 	first := client.repeat(ctx, &list[0], 1, k)
 	v := list[0].judge(k, first)
 	report.add(&list[0], v, first)
@@ -158,10 +170,13 @@ func judge(ctx context.Context, std *cli.Streams, argv []string, list []Case) (*
 // judge judges the runs of a case, or of the case whose runs it shares.
 func (k *known) judge(c *Case) Verdict {
 	runs := k.runsByID[c.runsOf()]
-	if len(runs) == 0 {
-		return notJudged("it sends a %s: put {method} into its command line", k.method)
+	switch {
+	case len(runs) > 0:
+		return c.judge(k, runs)
+	case c.tls != nil && !k.tellsTLS:
+		return notJudged("put {ca} into its command line: it is empty without TLS, and else the file of the authority")
 	}
-	return c.judge(k, runs)
+	return notJudged("it sends a %s: put {method} into its command line", k.method)
 }
 
 // runsOf is the id of the case whose runs are judged.
@@ -205,7 +220,9 @@ func progress(w io.Writer, all int) func() {
 const sideBySide = 32
 
 // applies reports whether the client can be put into a case.
-func (k *known) applies(c *Case) bool { return k.placeable || c.method == "" || c.method == k.method }
+func (k *known) applies(c *Case) bool {
+	return (k.placeable || c.method == "" || c.method == k.method) && (k.tellsTLS || c.tls == nil)
+}
 
 // repeat runs a case several times, side by side.
 func (c *client) repeat(ctx context.Context, one *Case, times int, k *known) []run {

@@ -15,18 +15,20 @@ import (
 //forbear:plain its programs, which are this one, would take ten times as long to start
 
 func TestMain(m *testing.M) {
-	if os.Getenv("PROBE_URL") != "" {
+	switch {
+	case os.Getenv("PROBE_URL") != "":
 		callerMain()
+	case os.Getenv("PROBE_TARGET") != "":
+		grpcMain()
 	}
 	os.Exit(m.Run())
 }
 
 // outcomes probes the caller with a switch, and returns the outcome of each case.
-func outcomes(t *testing.T, wrong string) map[string]string {
+func outcomes(t *testing.T, p *protocol, list []Case, wrong string, argv []string) map[string]string {
 	t.Helper()
-	argv := []string{"env", "PROBE_WRONG=" + wrong, os.Args[0], "{url}", "{method}"}
 	var log strings.Builder
-	report, err := judge(t.Context(), &cli.Streams{Out: &log, Err: &log}, argv, cases())
+	report, err := judge(t.Context(), &cli.Streams{Out: &log, Err: &log}, p, argv, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +46,20 @@ func outcomes(t *testing.T, wrong string) map[string]string {
 // be. A machine that is busy with other tests may disturb one run, and not two.
 func expect(t *testing.T, wrong string, right func(id, outcome string) bool) {
 	t.Helper()
+	expectOf(t, overHTTP, cases(), wrong, command(wrong), right)
+}
+
+// command is the command line of the caller.
+func command(wrong string) []string {
+	return []string{"env", "PROBE_WRONG=" + wrong, os.Args[0], "{url}", "{method}"}
+}
+
+func expectOf(t *testing.T, p *protocol, list []Case, wrong string, argv []string, right func(id, outcome string) bool) {
+	t.Helper()
 	var faults []string
 	for range 2 {
 		faults = nil
-		for id, outcome := range outcomes(t, wrong) {
+		for id, outcome := range outcomes(t, p, list, wrong, argv) {
 			if !right(id, outcome) {
 				faults = append(faults, id+": "+outcome)
 			}
@@ -68,9 +80,10 @@ func TestRightClient(t *testing.T) {
 // TestVerdictsStay: all runs of a probe come to the same verdicts.
 func TestVerdictsStay(t *testing.T) {
 	t.Parallel()
-	first := outcomes(t, "proportional")
+	const wrong = "proportional"
+	first := outcomes(t, overHTTP, cases(), wrong, command(wrong))
 	for i := range ringtest.Size(1, 9) {
-		if next := outcomes(t, "proportional"); !maps.Equal(next, first) {
+		if next := outcomes(t, overHTTP, cases(), wrong, command(wrong)); !maps.Equal(next, first) {
 			t.Errorf("run %d: %v, and before it %v", i+2, next, first)
 		}
 	}
@@ -98,6 +111,7 @@ func faults() map[string][]string {
 		"retry-after": {"R-5/seconds/429", "R-5/seconds/503", "R-5/date", "R-5/too-long", "R-5/huge"},
 		"date":        {"R-5/date"},
 		"sits":        {"R-5/too-long", "R-5/huge"},
+		"until":       {"R-5/too-long", "R-5/huge"},
 		"zero":        {"R-5/zero"},
 		"rubbish":     {"R-5/rubbish", "R-5/zero"},
 	}

@@ -15,12 +15,14 @@ import (
 
 // Report is what a probe has found.
 type Report struct {
-	Command []string      `json:"command"`
-	Agent   string        `json:"user_agent"`
-	Took    time.Duration `json:"took_ns"`
-	Cases   []Finding     `json:"cases"`
-	Law     *law.Found    `json:"law,omitempty"`    // of the waits, where there were enough
-	Output  string        `json:"output,omitempty"` // of a client that could not be judged
+	Command []string `json:"command"`
+	// Protocol is http or grpc.
+	Protocol string        `json:"protocol"`
+	Agent    string        `json:"user_agent"`
+	Took     time.Duration `json:"took_ns"`
+	Cases    []Finding     `json:"cases"`
+	Law      *law.Found    `json:"law,omitempty"`    // of the waits, where there were enough
+	Output   string        `json:"output,omitempty"` // of a client that could not be judged
 	// Policy is the policy file that says what was seen.
 	Policy string `json:"policy,omitempty"`
 	// Advice is for the rules that do not hold, where the client is known by its name.
@@ -135,15 +137,22 @@ func (r *Report) text(w io.Writer) {
 	fmt.Fprintf(w, "\n%d hold, %d do not, %d could not be judged, %d are outside the rules (%s)\n", r.count(Holds), r.count(Fails), r.count(NotJudged), r.count(Told), short(r.Took))
 }
 
+// toGET is what the titles of a group end in, with HTTP.
+const toGET = " to a GET"
+
 // line writes the cases of a group that have the same outcome.
 func (r *Report) line(w io.Writer, first *Finding) {
 	var titles []string
 	for i := range r.Cases {
 		if f := &r.Cases[i]; f.group == first.group && f.Outcome == first.Outcome {
-			titles = append(titles, strings.TrimSuffix(f.Title, " to a GET"))
+			titles = append(titles, strings.TrimSuffix(f.Title, toGET))
 		}
 	}
-	fmt.Fprintf(w, "  %-10s  %s to a GET: %s%s\n", first.Outcome, strings.Join(titles, " "), first.Why, rule(first))
+	to := ""
+	if strings.HasSuffix(first.Title, toGET) {
+		to = toGET
+	}
+	fmt.Fprintf(w, "  %-10s  %s%s: %s%s\n", first.Outcome, strings.Join(titles, " "), to, first.Why, rule(first))
 }
 
 func rule(f *Finding) string {

@@ -116,7 +116,8 @@ func isType(rule, v any) bool {
 // with advice keeps to it. TestFormats has one with a law.
 func TestSchemaKnowsEachCase(t *testing.T) {
 	r := unkeyed()
-	for _, c := range cases() {
+	r.Protocol = "http"
+	for _, c := range slices.Concat(cases(), grpcCases()) {
 		r.add(&c, notJudged("nothing came"), []run{{}})
 	}
 	var b strings.Builder

@@ -125,13 +125,13 @@ func serve(ctx context.Context, std *cli.Streams, listen string, list []Case) (*
 
 // reportOf judges what has arrived so far.
 func reportOf(stands []stand, list []Case) *Report {
-	k := &known{runsByID: map[string][]run{}, placeable: true, ok: 0}
+	k := &known{protocol: overHTTP, runsByID: map[string][]run{}, placeable: true, tellsTLS: true}
 	for i := range stands {
 		if runs := stands[i].runs(); len(runs) > 0 {
 			k.runsByID[stands[i].one.ID] = runs
 		}
 	}
-	report := &Report{Command: []string{"by hand"}}
+	report := &Report{Command: []string{"by hand"}, Protocol: overHTTP.name}
 	for i := range list {
 		c := &list[i]
 		v := notJudged("nothing came")

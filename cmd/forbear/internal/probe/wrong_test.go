@@ -209,6 +209,9 @@ func (c *caller) pause(asked time.Duration) bool {
 		wait = 0
 	}
 	if time.Since(c.start)+wait > callerTotal && !c.is("sits") {
+		if c.is("until") { // its own end
+			time.Sleep(callerTotal/4 - time.Since(c.start))
+		}
 		return false
 	}
 	time.Sleep(wait)

@@ -10,7 +10,9 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
+	"hash"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -63,10 +65,11 @@ type Step func(x *Exchange) (goesOn bool)
 // Exchange is a request on its connection.
 type Exchange struct {
 	*Arrival
-	conn   net.Conn
-	s      *Server
-	framer *http2.Framer // nil with HTTP/1
-	stream uint32
+	conn    net.Conn
+	s       *Server
+	session *session // nil with HTTP/1
+	stream  uint32
+	gone    <-chan struct{} // of the stream
 }
 
 // Server listens for one run. It is safe for concurrent use.
@@ -207,18 +210,20 @@ func (s *Server) serve(raw net.Conn, number int) {
 			s.mu.Unlock()
 			return
 		}
-		if conn = t; t.ConnectionState().NegotiatedProtocol == "h2" {
-			s.serve2(t, number)
-			return
-		}
+		conn = t
 	}
-	s.serve1(conn, number)
+	limited := &io.LimitedReader{R: conn, N: maxHeader}
+	in := bufio.NewReader(limited)
+	if start, _ := in.Peek(4); string(start) == http2.ClientPreface[:4] {
+		limited.N = math.MaxInt64
+		s.serve2(conn, in, number)
+		return
+	}
+	s.serve1(conn, in, limited, number)
 }
 
 // serve1 serves HTTP/1.
-func (s *Server) serve1(conn net.Conn, number int) {
-	limited := &io.LimitedReader{R: conn}
-	in := bufio.NewReader(limited)
+func (s *Server) serve1(conn net.Conn, in *bufio.Reader, limited *io.LimitedReader, number int) {
 	for {
 		limited.N = maxHeader + maxBody
 		req, err := http.ReadRequest(in)
@@ -239,14 +244,16 @@ func (s *Server) serve1(conn net.Conn, number int) {
 }
 
 // sum reads a body.
-func sum(body io.Reader) (digest string, n int64, err error) {
+func sum(body io.Reader) (text string, n int64, err error) {
 	h := sha256.New()
 	n, err = io.Copy(h, io.LimitReader(body, maxBody+1))
 	if n > maxBody {
 		err = errors.New("the body is too large")
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8]), n, err
+	return digest(h), n, err
 }
+
+func digest(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:8]) }
 
 // arrived records a request, and returns what is to be done to it; nil for one too many.
 func (s *Server) arrived(a *Arrival) Step {

@@ -24,7 +24,7 @@ func Status(code int, lines ...string) Step {
 			name, value, _ := strings.Cut(line, ": ")
 			header = append(header, [2]string{name, value})
 		}
-		if x.framer != nil {
+		if x.session != nil {
 			return x.respond2(code, header, body)
 		}
 		var b strings.Builder
@@ -70,19 +70,29 @@ func plain(c net.Conn) net.Conn {
 	return c
 }
 
-// Hang never responds. It notes when the client has had enough.
+// Hang never responds. It notes when the client has had enough: with HTTP/2 that may be of
+// the stream alone, and the connection goes on.
 func Hang(x *Exchange) bool {
-	_, err := x.conn.Read(make([]byte, 1))
+	gone := true
+	if x.session != nil {
+		select {
+		case <-x.gone:
+		case <-x.s.closed:
+		}
+	} else {
+		_, err := x.conn.Read(make([]byte, 1))
+		gone = err != nil
+	}
 	select {
 	case <-x.s.closed: // we had enough
 	default:
-		if err != nil {
+		if gone {
 			x.s.mu.Lock()
 			x.Gone = x.s.Now()
 			x.s.mu.Unlock()
 		}
 	}
-	return false
+	return x.session != nil
 }
 
 // Over is closed when the server does not listen any more.
