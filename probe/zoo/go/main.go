@@ -16,7 +16,7 @@ type call func(url, method, body string) (status int, err error)
 
 var clients = map[string]call{
 	"net-http": netHTTP, "go-retryablehttp": retryablehttp, "resty": restyCall, "failsafe-go": failsafeCall, "heimdall": heimdallCall,
-	"cenkalti-backoff": backoffCall, "avast-retry-go": retryCall, "azcore": azureCall, "aws-sdk-go": s3Call,
+	"cenkalti-backoff": backoffCall, "avast-retry-go": retryCall, "azcore": azureCall, "aws-sdk-go": s3Call, "httpretry": httpretryCall,
 }
 
 func main() {
