@@ -168,7 +168,7 @@ func best(waits [][]float64) (f Found) {
 	if law, fit := added(waits); fit.likelihood > first+oneMore {
 		consider(law, fit)
 	}
-	if first, most := f.Ceilings[0], slices.Max(f.Ceilings); f.Law.From >= Equal.From && (most < noWait || most < noGrowth && most == first) {
+	if first, most := f.Ceilings[0], slices.Max(f.Ceilings); most < noWait || f.Law != Full && most < noGrowth && most == first {
 		f.Law = Immediate
 	}
 	for _, of := range waits {
@@ -203,7 +203,8 @@ func fit(law Law, waits [][]float64) fitted {
 }
 
 // added finds the size of a jitter that is the same before each retry, and fits it. One
-// retry does not show it: any law could be that.
+// retry does not show it: any law could be that. Nor is what is mostly jitter one that is
+// added to something.
 func added(waits [][]float64) (law Law, top fitted) {
 	top.likelihood = math.Inf(-1)
 	if len(waits) < 2 {
@@ -212,7 +213,8 @@ func added(waits [][]float64) (law Law, top fitted) {
 	try := func(size float64) {
 		l := Added
 		l.Size = size
-		if fit := fit(l, waits); fit.likelihood > top.likelihood {
+		fit := fit(l, waits)
+		if least := slices.Min(fit.ceilings) - size; least > size/2 && fit.likelihood > top.likelihood {
 			law, top = l, fit
 		}
 	}

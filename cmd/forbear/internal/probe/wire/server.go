@@ -237,7 +237,8 @@ func (s *Server) serve1(conn net.Conn, in *bufio.Reader, limited *io.LimitedRead
 		if a.Body, a.Length, err = sum(req.Body); err != nil {
 			return
 		}
-		if step := s.arrived(a); step == nil || !step(&Exchange{Arrival: a, conn: conn, s: s}) {
+		step := s.arrived(a)
+		if step == nil || !step(&Exchange{Arrival: a, conn: conn, s: s}) || req.Close { // HTTP/1.0 reads to the end
 			return
 		}
 	}
