@@ -109,7 +109,7 @@ func script(root, command string) string {
 	return "zoo.tsv"
 }
 
-var number = regexp.MustCompile(`\d+(\.\d+)*`)
+var number = regexp.MustCompile(`\d+(\.\d+)+|\b\d+\b`)
 
 // read reads the reports of those clients that called, by language and name.
 func (z zoo) read(files []string) (list []*report, err error) {
