@@ -295,7 +295,7 @@ reference: ## write docs/reference from the code
 
 # The clients are installed below probe/zoo/.cache; one that cannot be is left out.
 .PHONY: zoo
-zoo: ## probe clients of eight languages, and write the tables of docs/clients.md and docs/compare.md (an hour)
+zoo: ## probe clients of nine languages, and write the tables of docs/clients.md and docs/compare.md (an hour)
 	@mkdir -p $(BIN)
 	$(GO) build -o $(BIN)/forbear ./cmd/forbear
 	probe/zoo/install.sh

@@ -24,8 +24,8 @@ var bullet = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
 func TestDocumentsStayShort(t *testing.T) {
 	guides, all := 0, 0
 	walk(t, func(name string) {
-		if filepath.Ext(name) != ".md" || name != "README.md" && !strings.HasPrefix(name, "docs/") || strings.HasPrefix(name, "docs/clients/") {
-			return // make zoo writes the pages of clients, which are looked up and not read
+		if filepath.Ext(name) != ".md" || name != "README.md" && !strings.HasPrefix(name, "docs/") || strings.HasPrefix(name, "docs/clients") {
+			return // make zoo writes the table and the pages of clients, which are looked up and not read
 		}
 		n := len(strings.Fields(read(t, name)))
 		all += n

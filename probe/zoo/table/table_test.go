@@ -69,7 +69,7 @@ func TestPagesFromReports(t *testing.T) {
 			"| [fetcher-grpc](clients/fetcher.md) | C | 0 |  |  | UNAVAILABLE |  |  |  |\n| [unheard](clients/unheard.md) | C |",
 			"| [fetcher 1.2.3](clients/fetcher.md) | Python | 3 | 1 to 2 | 1s, 2s; no jitter | 503 | 503 |  | 2 |\n",
 		},
-		"docs/compare.md": {"Of 3 set-ups of clients, 1 retry in an outage.", "- 1 try an expired certificate"},
+		"docs/compare.md": {"Of 3 set-ups of clients without forbear, 1 retry in an outage.", "- 1 try an expired certificate"},
 		"docs/clients/fetcher.md": {
 			generated + "# fetcher\n", "## fetcher 1.2.3\n\n[python/fetcher.py](../../probe/zoo/python/fetcher.py)", "[zoo.tsv](../../probe/zoo/zoo.tsv)",
 			"- Requests for each call in an outage: 2.5\n- Longest call in an outage: 3s",
