@@ -257,11 +257,11 @@ func (u *upload) inQueue() int {
 }
 
 // leave takes the timer away from the upload, which may go on: the response is
-// there.
+// there. A timer that has just fired for one of its steps must not end that response.
 func (u *upload) leave() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.over = true
+	u.over, u.stopped = true, true
 }
 
 // stood reports whether the body stood still for too long.
