@@ -38,7 +38,8 @@ run: ## start forbear with a sample policy and a flaky upstream
 	$(GO) run ./cmd/forbear serve
 
 # Three rings. What a test costs stands in the test: internal/testkit/ringtest, internal/testkit/race,
-# and //forbear:plain for a package that shows nothing more under the race detector.
+# and //forbear:plain for a package that shows nothing more under the race detector. A single
+# test of which that is true calls race.TooSlow.
 
 .PHONY: quick
 quick: ## run the tests of what differs from main and of what imports it, without servers
@@ -47,7 +48,7 @@ quick: ## run the tests of what differs from main and of what imports it, withou
 	else echo "no package differs from main"; fi
 
 .PHONY: test
-test: deps raced plain ## run all tests that a change can break; install what they need where that can be done
+test: deps raced slow plain ## run all tests that a change can break; install what they need where that can be done
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: deps
@@ -62,6 +63,10 @@ raced: deps
 .PHONY: plain
 plain: deps
 	$(GO) test $(TESTED) $$(.ci/packages plain)
+
+.PHONY: slow
+slow: deps
+	$(GO) test $(TESTED) -run "$$(.ci/packages tests)" $$(.ci/packages slow)
 
 .PHONY: nightly
 nightly: test long heavy console-check tooling package-check site-check chart-check gates fuzz upgrade-check vuln ## run what a night has time for: long simulations, soak, packaging, fuzz

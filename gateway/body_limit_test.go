@@ -18,6 +18,7 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 // startWithin is start with memory for the bodies of all routes.
@@ -88,6 +89,7 @@ func (b *bodies) last(key string) (n int, hash [32]byte) {
 // its route keeps that much, and else it is sent once. That is so with and without a
 // length, over HTTP/1 and HTTP/2, and if the failure comes in the middle of the body.
 func TestBodyLimit(t *testing.T) {
+	race.TooSlow(t, "TestBodyMemoryOfManyRequests has many bodies at once")
 	const long = 9 << 20
 	body := noise(long)
 	want := sha256.Sum256([]byte(body))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/gateway/upstream"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 // h2cServer serves HTTP/2 in clear.
@@ -173,6 +174,7 @@ var getHeaders = []byte{0x82, 0x84, 0x86, 0x41, 1, 'a'}
 // TestHTTP2Floods: what one connection can make the gateway do is bounded by net/http
 // and by our settings of it; a flood ends the connection.
 func TestHTTP2Floods(t *testing.T) {
+	race.TooSlow(t, "TestGoAwayUnderLoad has many streams at once")
 	for _, tt := range []struct {
 		name  string
 		write func(c net.Conn, i int) error

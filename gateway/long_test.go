@@ -140,6 +140,7 @@ func compare(r io.Reader) (n int64, err error) {
 // TestFiveGigabytes: an upload and a download of 5 GB and more than an hour each, with
 // the default time-outs, arrive byte for byte.
 func TestFiveGigabytes(t *testing.T) {
+	race.TooSlow(t, "TestGoAwayUnderLoad has many bodies at once")
 	size := int64(5 << 30)
 	if testing.Short() || race.Enabled {
 		size = 256 << 20

@@ -93,6 +93,7 @@ func (s *server) messages(t *testing.T, prefix string) map[string]int {
 		_ -> [{name, N}, {messages, M}] = rabbit_amqqueue:info(Q, [name, messages]), {N, M}
 	end || Q <- rabbit_amqqueue:list(<<"/">>), Of(Q)],
 	[io:format("~s\t~b~n", [element(4, N), M]) || {N, M} <- L].` + "\n"
+	time.Sleep(100 * time.Millisecond) // each question takes two processes, and many ask again and again
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "erl_call", "-address", "127.0.0.1:"+strconv.Itoa(s.dist), "-r", "-e", "-fetch_stdout")
@@ -124,7 +125,8 @@ func (s *server) boot(t *testing.T) {
 		"RABBITMQ_MNESIA_BASE="+filepath.Join(s.dir, "data"),
 		"RABBITMQ_LOG_BASE="+filepath.Join(s.dir, "log"),
 		"RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(s.dir, "plugins"),
-		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
+		// After three minutes by itself it sends to a queue again that was away.
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1} -rabbit dead_letter_worker_publisher_confirm_timeout 5000",
 		"RUNNING_UNDER_SYSTEMD=1", // one process, no shell around it
 	)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -1,3 +1,5 @@
+//forbear:plain it drives processes, which share nothing with the test
+
 package main
 
 import (

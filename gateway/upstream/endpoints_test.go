@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 // farm is several servers of one dependency, which count what they get.
@@ -70,6 +71,7 @@ func send(t *testing.T, rt http.RoundTripper, method, body string) int {
 // The addresses take turns, whatever the number of callers; the URL's host stays the
 // name that the servers are called by.
 func TestTurnsAreEven(t *testing.T) {
+	race.TooSlow(t, "TestRotationUnderLoad has many requests at once")
 	var hosts sync.Map
 	f := newFarm(t, 3, func(_ int, _ http.ResponseWriter, r *http.Request) { hosts.Store(r.Host, true) })
 	u := f.upstream(t)

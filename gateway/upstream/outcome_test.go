@@ -225,6 +225,7 @@ func after(f fault) func(time.Duration) fault {
 // TestOneOfThree sets the gateway's way beside its retries without any knowledge of
 // addresses, and beside plain turns without retries.
 func TestOneOfThree(t *testing.T) {
+	race.TooSlow(t, "TestRotationUnderLoad has many requests at once")
 	length := time.Minute
 	if race.Enabled {
 		length = 15 * time.Second

@@ -20,6 +20,7 @@ import (
 	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/internal/testkit/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 // failure returns what becomes of a request that must fail.
@@ -38,6 +39,7 @@ func failure(t *testing.T, u *upstream.Upstream, url string, size int) forbear.F
 // after the handshake of TLS 1.3. Whatever the body and the protocol, that is known
 // for what it is, and never a connection that broke.
 func TestOurCertificateIsRefused(t *testing.T) {
+	race.TooSlow(t, "TestRotationUnderLoad has many requests at once")
 	ca, stranger := certtest.NewCA(t, "ca"), certtest.NewCA(t, "stranger")
 	server := ca.Issue("127.0.0.1", nil).TLS(t)
 	trusted := file(t, "ca.pem", ca.PEM)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -67,6 +68,7 @@ func raised(t *testing.T, s *memstore.Store) (reasons []string, letters int64) {
 // them, costs the messages of the first row and those of its probes; all others
 // wait and arrive.
 func TestRejectingEndpoint(t *testing.T) {
+	race.TooSlow(t, "TestHeldEndpointIsLookedAtAgain holds one, too")
 	for _, c := range []struct {
 		name    string
 		respond func() (*http.Response, error)
@@ -197,6 +199,7 @@ func TestNameThatOnlyLookupsKnow(t *testing.T) {
 // A change of the endpoint has the next message sent at once, and a test that is
 // accepted all of them: the operator does not wait for the next probe.
 func TestMendedEndpointGoesOn(t *testing.T) {
+	race.TooSlow(t, "TestHeldEndpointIsLookedAtAgain holds one, too")
 	for _, c := range []struct {
 		name string
 		mend func(t *testing.T, d *dispatch.Dispatcher)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -127,6 +128,7 @@ func (f *fleet) sent() int {
 // however often they are replaced; all of them look hardly more often than one would,
 // and when it is over all send again within seconds of the first that finds out.
 func TestFleetKnowsWhatOneFinds(t *testing.T) {
+	race.TooSlow(t, "hours of three processes; TestRateIsOfTheFleet has them, too")
 	noName := func() (*http.Response, error) { return nil, errNoName }
 	every := ringtest.Size(4*time.Second, time.Second) // a message
 	status := func(code int) func() (*http.Response, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -339,6 +340,7 @@ func (d *day) Raise(_ context.Context, a queue.Alert) error {
 // letter with its reason; and no endpoint costs more sends, letters and alerts than
 // what it went through explains.
 func TestDayOfAFleet(t *testing.T) {
+	race.TooSlow(t, "a day of three processes; TestStoreThatSharesNothing and TestRateIsOfTheFleet have fleets, too")
 	synctest.Test(t, func(t *testing.T) {
 		d := &day{
 			T: t, store: &calmStore{Store: &memstore.Store{}, next: map[string]time.Time{}}, began: time.Now(), habits: habits(),

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -135,6 +136,7 @@ var (
 // A credential that is gone for an hour holds its endpoint: one alert, a look
 // now and then, nothing sent; then everything is delivered, once.
 func TestMissingCredentialHoldsTheEndpoint(t *testing.T) {
+	race.TooSlow(t, "TestHeldEndpointIsLookedAtAgain holds one, too")
 	n := ringtest.Size(200, 2000)
 	takes := 1400 * time.Second / time.Duration(n) // an attempt: all take 140 s, ten at a time
 	for _, c := range []struct {
@@ -227,6 +229,7 @@ func TestMissingCredentialHoldsTheEndpoint(t *testing.T) {
 // What waits for a held endpoint becomes a dead letter at 24 hours, and
 // the one alert of the hold stays the only one of its kind.
 func TestHeldDeliveriesEndAt24Hours(t *testing.T) {
+	race.TooSlow(t, "TestHeldEndpointIsLookedAtAgain holds one, too")
 	synctest.Test(t, func(t *testing.T) {
 		world, s := &credentials{}, &memstore.Store{}
 		world.there(true)
@@ -318,6 +321,7 @@ func TestHeldEndpointIsLookedAtAgain(t *testing.T) {
 // change, and an endpoint that is mended by one without any delivery is not
 // shown as held.
 func TestMendedEndpointIsNotShownAsHeld(t *testing.T) {
+	race.TooSlow(t, "TestHeldEndpointIsLookedAtAgain holds one, too")
 	synctest.Test(t, func(t *testing.T) {
 		world, s := &credentials{}, &memstore.Store{}
 		world.there(true)

@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/edge/partial"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -105,6 +106,7 @@ const quickly = 10 * time.Millisecond
 // breaker that hardly ever closes, and is sent no more for each than without one. One
 // that takes nothing is sent next to nothing.
 func TestMostlyFailing(t *testing.T) {
+	race.TooSlow(t, "TestMixedStreamIsNotSlowed has such an endpoint, too")
 	n := ringtest.Size(300, 600)
 	got, ideal := streams(t, n, quickly, 0.6, webhook.Endpoint{}, time.Hour), streams(t, n, quickly, 0.6, unprotected, time.Hour)
 	t.Logf("%v\nwithout protection: %v", got, ideal)
@@ -119,6 +121,7 @@ func TestMostlyFailing(t *testing.T) {
 // An endpoint that takes its time, and three of ten messages, gets several at once:
 // single ones would be a third of that.
 func TestMostlyFailingAndSlow(t *testing.T) {
+	race.TooSlow(t, "TestManyGoDownAtOnce has such endpoints, too")
 	got := streams(t, 1200, 8*time.Second, 0.7, webhook.Endpoint{}, time.Hour)
 	if t.Log(got); len(got.late) < 320 {
 		t.Errorf("%d arrived", len(got.late))

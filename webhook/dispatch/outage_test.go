@@ -10,6 +10,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -146,6 +147,7 @@ func putOff(t *testing.T, s *memstore.Store, n int) {
 // Many retries are due when an outage ends. They drain at the endpoint's own
 // pace: its concurrency, or its rate where it names one.
 func TestBacklogDrainsAtTheEndpointsPace(t *testing.T) {
+	race.TooSlow(t, "TestManyGoDownAtOnce has backlogs, too")
 	takes := ringtest.Size(12500*time.Microsecond, 5*time.Millisecond)
 	for _, c := range []struct {
 		name   string
@@ -211,6 +213,7 @@ func TestBacklogDrainsAtTheEndpointsPace(t *testing.T) {
 // more often than not gets no more than the budget and what demonstrably
 // succeeds, and a dead one next to nothing.
 func TestBacklogKeepsToTheBudget(t *testing.T) {
+	race.TooSlow(t, "TestManyGoDownAtOnce has backlogs, too")
 	for _, fails := range []int{6, 7, 8} {
 		t.Run(fmt.Sprintf("%d of 10 fail", fails), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

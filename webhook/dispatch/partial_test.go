@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/edge/partial"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -58,6 +59,7 @@ func messages(n int) (ids []string) {
 // messages nearly as soon as from a sender without a budget and a breaker, and
 // with as few sends.
 func TestPartialFailure(t *testing.T) {
+	race.TooSlow(t, "TestMixedStreamIsNotSlowed has such an endpoint, too")
 	unbound := forbear.Policy{Breaker: breaker.Policy{Disabled: true}}
 	ids := messages(ringtest.Size(400, 3000))
 	watch := ringtest.Size(5*time.Minute, time.Hour)

@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 // slow is a receiver that a backlog forms before: it takes its time, refuses the first
@@ -71,6 +72,7 @@ func (s *slow) taken(t *testing.T) map[string][]string {
 // under its id and as it was.
 func TestRestore(t *testing.T) {
 	t.Parallel()
+	race.TooSlow(t, "TestKillLoop and TestClockJumps begin anew on a database, too")
 	t.Run("SQLite", func(t *testing.T) {
 		dir := t.TempDir()
 		restore(t, filepath.Join(dir, "forbear.db"), func(from string) (to string) {

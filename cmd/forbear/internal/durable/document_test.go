@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 // described is an operation as openapi.json has it.
@@ -163,6 +165,7 @@ var goWords = regexp.MustCompile(`json:|durable\.|webhook\.|Go (struct|value)|\b
 // Whatever an operation is sent, by whomever: its response is one that openapi.json
 // describes, and in words of the API.
 func TestResponsesAreThoseOfTheDocument(t *testing.T) {
+	race.TooSlow(t, "TestAPIIsGuarded and those of each operation call the API, too")
 	databases(t, func(t *testing.T, database string) {
 		s, stop := start(t, Options{Database: database, Token: "the operator's own token", Transport: roundTrip(func(r *http.Request) (*http.Response, error) { return answer(400), nil })})
 		defer stop()
@@ -181,6 +184,7 @@ func TestResponsesAreThoseOfTheDocument(t *testing.T) {
 // Nor do the responses say less, or something else, where a key is missing.
 func TestResponsesWithoutAKey(t *testing.T) {
 	t.Parallel()
+	race.TooSlow(t, "TestAPIIsGuarded and those of each operation call the API, too")
 	databases(t, func(t *testing.T, database string) {
 		s := newSealedWorld(t, database)
 		w := &wrong{service: s.Service, sealed: true, rules: s.rules, statuses: map[int]int{}, callers: []string{""}, ids: map[string]string{

@@ -21,6 +21,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -108,6 +109,7 @@ func send(t *testing.T, s *Service, m webhook.Message) string {
 // R-3's whole table in virtual time: each attempt within its range, the dead
 // letter and its alert at the end.
 func TestWholeSchedule(t *testing.T) {
+	race.TooSlow(t, "TestAttemptCountSurvivesRestart has such retries, too")
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var sent []time.Time
@@ -196,6 +198,7 @@ func TestAttemptCountSurvivesRestart(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
+	race.TooSlow(t, "TestAttemptCountSurvivesRestart has such retries, too")
 	for _, c := range []struct {
 		name, value, reason string
 		floor               time.Duration
@@ -355,6 +358,7 @@ func TestBudgetPostponesAndConsumesNothing(t *testing.T) {
 // A token that has expired is refreshed before the retry four hours later; when
 // it cannot be, the attempt is put off with an alert, never sent without.
 func TestTokenIsRefreshedBeforeALateRetry(t *testing.T) {
+	race.TooSlow(t, "package credential has tokens that several ask for")
 	synctest.Test(t, func(t *testing.T) {
 		t.Setenv(SecretPrefix+"CLIENT", "client-secret-value")
 		var mu sync.Mutex

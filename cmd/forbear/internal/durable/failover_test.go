@@ -14,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/internal/testkit/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -139,6 +140,7 @@ func readiness(t *testing.T, s *Service, want bool) (state string) {
 // within seconds, readiness says how things are, and nothing that was acknowledged is lost
 // or another.
 func TestFailover(t *testing.T) {
+	race.TooSlow(t, "TestPostgreSQLRestarts loses its server, too")
 	primary := pgtest.Start(t, pgtest.Replicating...)
 	database := primary.Database(t)
 	standby := primary.Standby(t)

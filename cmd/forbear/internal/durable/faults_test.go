@@ -24,6 +24,7 @@ import (
 	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/internal/testkit/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -415,7 +416,10 @@ func TestClockJumps(t *testing.T) {
 
 // 100,000 retries are due when an outage ends: they drain at the endpoint's
 // pace, and a healthy endpoint beside it does not feel them.
-func TestDueRetriesAfterAnOutage(t *testing.T) { backlog(t, 3000) }
+func TestDueRetriesAfterAnOutage(t *testing.T) {
+	race.TooSlow(t, "TestAttemptCountSurvivesRestart has such retries, too")
+	backlog(t, 3000)
+}
 
 func TestSoakDueRetriesAfterAnOutage(t *testing.T) {
 	ringtest.OnlyNightly(t, "the long form")

@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -22,6 +23,7 @@ import (
 // is hardly more than one process would lose, and when one finds it well all go on.
 func TestOneOutageOfAFleet(t *testing.T) {
 	t.Parallel()
+	race.TooSlow(t, "webhook/dispatch has fleets, and sqlstore/sqltest their stores")
 	t.Run("SQLite", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			oneOutage(t, filepath.Join(t.TempDir(), "forbear.db"), ringtest.Size(2*time.Second, 5*time.Second), 25*time.Minute, 60)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -44,6 +45,7 @@ func (g *gates) pass(process int, r *http.Request) {
 // disabled it.
 func TestGoneIsOneAlertOfAFleet(t *testing.T) {
 	t.Parallel()
+	race.TooSlow(t, "webhook/dispatch has fleets, and sqlstore/sqltest their stores")
 	t.Run("SQLite", func(t *testing.T) { oneAlertEach(t, filepath.Join(t.TempDir(), "forbear.db")) })
 	t.Run("PostgreSQL", func(t *testing.T) { oneAlertEach(t, pgtest.Database(t)) })
 }

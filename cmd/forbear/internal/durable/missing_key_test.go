@@ -13,6 +13,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -75,6 +76,7 @@ func numberOf(t *testing.T, db *sql.DB, text string, args ...any) (n int) {
 // in no other's way. With the key they arrive, and those whose time is over are letters.
 func TestMessagesOfAMissingKeyWait(t *testing.T) {
 	t.Parallel()
+	race.TooSlow(t, "TestEndpointsOfAMissingKey lacks one, too")
 	databases(t, func(t *testing.T, database string) {
 		sink, log, db := newFlaky(t), &logged{}, outside(t, database)
 		known, missing := sqlstore.NewKey("0ld0ld01"), sqlstore.NewKey("ne1ne1e1")

@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -107,6 +108,7 @@ var notBefores = []any{
 // behind it.
 func TestOutboxTakesAnything(t *testing.T) {
 	t.Parallel()
+	race.TooSlow(t, "TestOutbox has the way of a row")
 	places(t, func(t *testing.T, database string) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)

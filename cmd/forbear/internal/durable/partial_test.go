@@ -19,6 +19,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -303,6 +304,7 @@ const mostly = 0.4
 // each message arrives with its content or is a dead letter, and where most attempts
 // succeed it does as if there were no budget and no breaker.
 func TestPartialFailuresOnSQLite(t *testing.T) {
+	race.TooSlow(t, "TestPartialFailuresOnPostgreSQL is the same on another store")
 	virtually(t, 20, 20*time.Minute)
 }
 

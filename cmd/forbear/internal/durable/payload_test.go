@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -20,6 +21,7 @@ import (
 // to the receiver, into an encrypted letter and its export, and out again by a
 // redrive. One byte more is refused, and the error names limit and setting.
 func TestPayloadUpToTheLimit(t *testing.T) {
+	race.TooSlow(t, "TestOutbox has the way of a payload")
 	databases(t, func(t *testing.T, database string) {
 		var broken atomic.Bool
 		broken.Store(true)
