@@ -25,7 +25,7 @@ type Job struct {
 	MaxRedrives int `json:"max_redrives"`
 
 	State   JobState  `json:"state"`
-	Why     string    `json:"why,omitempty"` // why it stopped, or left letters that cannot be read
+	Why     string    `json:"why,omitempty"` // why it stopped, left letters that cannot be read, or a letter was refused
 	Created time.Time `json:"created_at"`
 	Updated time.Time `json:"updated_at,omitzero"`
 

@@ -154,16 +154,23 @@ func (r *Redriver) work(ctx context.Context, j Job) {
 	}
 }
 
-// verdict says from the counts how the job goes on.
+// verdict says from the counts how the job goes on. Why says of a running job what its
+// latest letter was refused for, and goes on to say so.
 func (j *Job) verdict() (JobState, string) {
 	known := j.Delivered + j.Failing
+	why := ""
 	switch {
 	case j.Canary && j.Failing > 0 && j.Delivered == 0:
-		return JobStopped, "the canary failed"
+		why = "the canary failed"
 	case known >= minOutcomes && float64(j.Failing)/float64(known) > j.StopRatio:
-		return JobStopped, fmt.Sprintf("%d of %d failed", j.Failing, known)
+		why = fmt.Sprintf("%d of %d failed", j.Failing, known)
+	default:
+		return JobRunning, j.Why
 	}
-	return JobRunning, ""
+	if j.Why != "" {
+		why += "; " + j.Why
+	}
+	return JobStopped, why
 }
 
 // budget returns how many letters may be sent now, of the rate's allowance.
@@ -203,7 +210,7 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 		return 0, err
 	}
 	if len(list) == 0 && j.Begun == j.Delivered+j.Failing {
-		j.State, j.Why = JobDone, left
+		j.State, j.Why = JobDone, cmp.Or(left, j.Why)
 		return 0, nil
 	}
 	for _, l := range list {
@@ -212,7 +219,7 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 			continue // another process was faster
 		}
 		if err == nil {
-			err = r.send(ctx, l)
+			err = r.send(ctx, j, l)
 		}
 		if err != nil {
 			return sent, err
@@ -260,7 +267,7 @@ func (r *Redriver) resume(ctx context.Context, j *Job) error {
 			if r.targets[l.Queue] == nil {
 				return fmt.Errorf("queue %q cannot be redriven", l.Queue)
 			}
-			if err := r.send(ctx, l); err != nil {
+			if err := r.send(ctx, j, l); err != nil {
 				return err
 			}
 			f.After = l.ID
@@ -269,8 +276,8 @@ func (r *Redriver) resume(ctx context.Context, j *Job) error {
 }
 
 // send hands a letter to its target. One that the target refuses is dead again,
-// and the audit has the reason: the job goes on with the others.
-func (r *Redriver) send(ctx context.Context, l deadletter.Letter) error {
+// and the job and the audit have the reason: the job goes on with the others.
+func (r *Redriver) send(ctx context.Context, j *Job, l deadletter.Letter) error {
 	if err := l.CheckReadable(); err != nil {
 		return err // a process that can read it sends it
 	}
@@ -278,6 +285,7 @@ func (r *Redriver) send(ctx context.Context, l deadletter.Letter) error {
 	if !errors.Is(err, ErrRefused) {
 		return err
 	}
+	j.Why = fmt.Sprintf("letter %s: %v", l.ID, err)
 	r.log.Warn("redrive refused", slog.String("letter", l.ID), slog.String("error", err.Error()))
 	if err := r.store.RecordRedrive(ctx, l.ID, deadletter.RedriveDead); err != nil {
 		return err

@@ -290,3 +290,31 @@ type named struct {
 }
 
 func (n named) Name() string { return n.name }
+
+// What a letter was refused for stands in the job, also in one that its canary stopped.
+func TestRedriveSaysWhatWasRefused(t *testing.T) {
+	for _, c := range []struct {
+		canary bool
+		want   string
+	}{
+		{true, "stopped: the canary failed; letter l000: cannot be redriven: no receiver"},
+		{false, "done: letter l000: cannot be redriven: no receiver"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &memstore.Store{}
+			bury(t, s, 3)
+			r := redriving(t, s, func(ctx context.Context, l deadletter.Letter) error {
+				if l.ID == "l000" {
+					return fmt.Errorf("%w: no receiver", queue.ErrRefused)
+				}
+				return s.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
+			})
+			start(t, r, queue.Job{Canary: c.canary})
+			time.Sleep(time.Minute)
+			j, err := s.Job(t.Context(), "job")
+			if got := fmt.Sprint(j.State, ": ", j.Why); got != c.want || err != nil {
+				t.Errorf("with a canary %v: %s, %v; want %s", c.canary, got, err, c.want)
+			}
+		})
+	}
+}

@@ -106,11 +106,15 @@ func (q *dlq) await(ctx context.Context, j queue.Job) (err error) {
 	return nil
 }
 
-// progress is a redrive in one line, short enough to be rewritten in place. Why is set
-// when it stopped itself, or had to leave letters that cannot be read.
+// progress is a redrive in one line, short enough to be rewritten in place while it runs.
+// Why is set when it stopped itself, had to leave letters that cannot be read, or had one
+// refused.
 func progress(j *queue.Job) string {
 	s := fmt.Sprintf("%s %s: %d of %d sent, %d delivered, %d failing", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing)
-	if j.Failing > 0 && !j.State.Open() {
+	if j.State.Open() {
+		return s
+	}
+	if j.Failing > 0 {
 		s += "; forbear dlq stats says why"
 	}
 	if j.Why != "" {
