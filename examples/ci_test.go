@@ -114,7 +114,7 @@ func TestCIShowsFindings(t *testing.T) {
 	var said strings.Builder
 	for _, args := range [][]string{{"lint"}, {"check", "policy.yaml"}} {
 		cmd := exec.CommandContext(t.Context(), command(t), args...)
-		cmd.Dir, cmd.Env = "ci/before", append(os.Environ(), "GOFLAGS=")
+		cmd.Dir, cmd.Env = "ci/before", append(os.Environ(), "GOFLAGS=-trimpath")
 		out, _ := cmd.Output()
 		if cmd.ProcessState.ExitCode() != 1 {
 			t.Errorf("forbear %s ended with %d, want 1\n%s", args, cmd.ProcessState.ExitCode(), out)

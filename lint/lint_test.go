@@ -98,7 +98,7 @@ func TestRulesAtOnce(t *testing.T) {
 func TestSameOutput(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("GOWORK", "off")
-	t.Setenv("GOFLAGS", "")
+	t.Setenv("GOFLAGS", "-trimpath")
 	files := map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n"}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		files[name+".go"] = strings.Replace(retries, "package m", "package "+name, 1)

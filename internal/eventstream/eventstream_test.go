@@ -1,3 +1,4 @@
+//forbear:plain nothing runs at once
 package eventstream_test
 
 import (

@@ -38,7 +38,7 @@ func module(t *testing.T, files map[string]string) string {
 func lintIn(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	t.Setenv("GOWORK", "off")
-	t.Setenv("GOFLAGS", "")
+	t.Setenv("GOFLAGS", "-trimpath")
 	var out, errs bytes.Buffer
 	code = Main(t.Context(), nil, append([]string{"-C", dir, "-q"}, args...), &out, &errs)
 	return code, out.String(), errs.String()

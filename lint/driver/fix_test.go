@@ -15,7 +15,7 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("go %v: %v\n%s", args, err, out)
 	}
@@ -98,7 +98,7 @@ func TestIdentityOfModule(t *testing.T) {
 	})
 	prints := func(patterns ...string) (list []string) {
 		t.Setenv("GOWORK", filepath.Join(dir, "go.work"))
-		t.Setenv("GOFLAGS", "")
+		t.Setenv("GOFLAGS", "-trimpath")
 		var out, errs bytes.Buffer
 		Main(t.Context(), nil, append([]string{"-C", dir, "-q", "-o", "json"}, patterns...), &out, &errs)
 		var rep struct {

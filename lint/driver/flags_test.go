@@ -113,7 +113,7 @@ func TestTags(t *testing.T) {
 	if code, out, errs := lintIn(t, dir, "--tags", "slow,other", "--no-cache", "-p", "1"); code != ExitFindings {
 		t.Errorf("the flag: got %d\n%s%s", code, out, errs)
 	}
-	t.Setenv("GOFLAGS", "-tags=slow")
+	t.Setenv("GOFLAGS", "-trimpath -tags=slow")
 	var out, errs bytes.Buffer
 	if code := Main(t.Context(), nil, []string{"-C", dir, "-q"}, &out, &errs); code != ExitFindings {
 		t.Errorf("GOFLAGS: got %d\n%s%s", code, &out, &errs)

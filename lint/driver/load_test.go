@@ -134,7 +134,7 @@ func TestMissingModule(t *testing.T) {
 		"good/good.go": strings.Replace(fixedRetry, "package m", "package good", 1),
 		"bad/bad.go":   "package bad\n\nimport _ \"example.com/nowhere/x\"\n",
 	})
-	for _, flags := range []string{"-mod=mod", ""} {
+	for _, flags := range []string{"-trimpath -mod=mod", "-trimpath"} {
 		t.Setenv("GOPROXY", "off")
 		t.Setenv("GOWORK", "off")
 		t.Setenv("GOFLAGS", flags)

@@ -22,7 +22,7 @@ func TestTreeHasFullJitter(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GOWORK", work)
-	t.Setenv("GOFLAGS", "")
+	t.Setenv("GOFLAGS", "-trimpath")
 	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}")
 	list.Dir = filepath.Dir(work)
 	dirs, err := list.Output()

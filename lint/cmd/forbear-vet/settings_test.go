@@ -61,7 +61,7 @@ func TestVetSettings(t *testing.T) {
 	vet := func(env string, flags ...string) string {
 		cmd := exec.Command("go", append(append([]string{"vet", "-vettool=" + tool}, flags...), "./...")...)
 		cmd.Dir = filepath.Join(dir, "m")
-		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", env)
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath", env)
 		out, _ := cmd.CombinedOutput() // a finding is an error
 		return string(out)
 	}

@@ -62,6 +62,9 @@ func suppressed() (err error) {
 var _, _ = retried, suppressed
 `,
 	}
+	// With -trimpath the go command would take the same file for that of the last run, and
+	// mend it there.
+	files["m.go"] = strings.Replace(files["m.go"], "package m", "package m // in "+dir, 1)
 	for name, text := range files {
 		path := filepath.Join(dir, "m", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -74,7 +77,7 @@ var _, _ = retried, suppressed
 	vet := func(args ...string) (string, error) {
 		cmd := exec.Command("go", append([]string{"vet", "-vettool=" + tool}, args...)...)
 		cmd.Dir = filepath.Join(dir, "m")
-		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}

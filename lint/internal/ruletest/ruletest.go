@@ -77,7 +77,7 @@ func Load(t *testing.T, dir, pattern string, env ...string) map[string]*packages
 	t.Helper()
 	const mode = packages.LoadImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo
 	all, err := packages.Load(&packages.Config{
-		Mode: mode, Dir: dir, Env: append(append(os.Environ(), "GOWORK=off", "GOFLAGS="), env...),
+		Mode: mode, Dir: dir, Env: append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath"), env...),
 	}, pattern)
 	if err != nil {
 		t.Fatal(err)

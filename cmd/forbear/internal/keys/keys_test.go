@@ -1,3 +1,4 @@
+//forbear:plain nothing runs at once
 package keys
 
 import (

@@ -133,7 +133,7 @@ func TestGuide(t *testing.T) {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool {
 		return strings.HasPrefix(e, "FORBEAR_") || strings.HasPrefix(e, "GO") && !strings.HasPrefix(e, "GOCACHE=") && !strings.HasPrefix(e, "GOMODCACHE=") && !strings.HasPrefix(e, "GOPATH=") && !strings.HasPrefix(e, "GORACE=")
 	})
-	s := transcript.Session{Dir: t.TempDir(), Clone: clone, Env: append(env, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOTOOLCHAIN=local", "LC_ALL=C.UTF-8")}
+	s := transcript.Session{Dir: t.TempDir(), Clone: clone, Env: append(env, "GOFLAGS=-mod=mod -trimpath", "GOPROXY=off", "GOTOOLCHAIN=local", "LC_ALL=C.UTF-8")}
 	s.Run(t, filepath.Base(guide), blocks)
 }
 
