@@ -66,7 +66,7 @@ plain: deps
 
 .PHONY: slow
 slow: deps
-	$(GO) test $(TESTED) -run "$$(.ci/packages tests)" $$(.ci/packages slow)
+	@tests=$$(.ci/packages tests) || exit 1; $(GO) test $(TESTED) -run "$$tests" $$(.ci/packages slow)
 
 .PHONY: nightly
 nightly: test long heavy console-check tooling package-check site-check chart-check gates fuzz upgrade-check vuln ## run what a night has time for: long simulations, soak, packaging, fuzz
