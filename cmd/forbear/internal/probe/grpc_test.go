@@ -134,10 +134,13 @@ func TestPolicyOfGRPC(t *testing.T) {
 	if faults == nil || len(faults.Faults) != 1 || !strings.Contains(err.Error(), "budget none") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"kind: grpc\n", "max_retries: 3\n", "per_attempt: 1s\n", "grpc_ABORTED: terminal\n", "grpc_INTERNAL: transient\n"} {
+	for _, want := range []string{"kind: grpc\n", "max_retries: 3\n", "grpc_ABORTED: terminal\n", "grpc_INTERNAL: transient\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}
+	}
+	if !near(out, "per_attempt", callerAttempt) {
+		t.Errorf("per_attempt is not about %s:\n%s", callerAttempt, out)
 	}
 }
 

@@ -125,7 +125,7 @@ func (r *Report) learn(k *known) {
 		case f.ID == k.hang && len(f.Runs) > 0 && f.Runs[0].sends() > 0:
 			if a := f.Runs[0].Arrivals[0]; a.Gone > 0 {
 				took := a.Gone - a.At // the client counts from before the request arrives, and is late to end
-				r.attempt = simplest(took-took/50, took+max(took/20, 100*time.Millisecond))
+				r.attempt = simplest(took-took/10, took+max(took/20, 100*time.Millisecond))
 			}
 		case f.group != "" && f.Outcome == Fails:
 			code := strings.Split(f.ID, "/")[1]
