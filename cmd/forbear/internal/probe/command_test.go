@@ -106,14 +106,15 @@ func TestFormats(t *testing.T) {
 }
 
 // near reports whether a policy that was measured says about this much for a key. A busy
-// machine ends a client's attempt late.
+// machine makes a client's waits long, and ends its attempts late: how near it is on an idle
+// one, TestBaseIsWithinItsInterval shows.
 func near(policy, key string, want time.Duration) bool {
 	m := regexp.MustCompile(key + `: ([0-9.a-z]+)`).FindStringSubmatch(policy)
 	if m == nil {
 		return false
 	}
 	got, err := time.ParseDuration(m[1])
-	return err == nil && (got-want).Abs() <= want/4
+	return err == nil && got >= want/2 && got <= 2*want
 }
 
 // TestByHand: a client that the probe does not start is judged by what arrives.

@@ -32,7 +32,7 @@ func (r *Report) policy(w io.Writer) error {
 	}
 	if r.Law != nil {
 		g := r.Law.Growth
-		backoff := "base: " + policyfile.FormatDuration(max(simplest(g.Low, g.High), time.Millisecond))
+		backoff := "base: " + policyfile.FormatDuration(likely(g))
 		if g.Cap > 0 {
 			backoff += ", cap: " + policyfile.FormatDuration(round(g.Cap))
 		}
@@ -61,7 +61,7 @@ func (r *Report) simulated() string {
 	}
 	if r.Law != nil {
 		g := r.Law.Growth
-		words = append(words, "base: "+policyfile.FormatDuration(max(simplest(g.Low, g.High), time.Millisecond)))
+		words = append(words, "base: "+policyfile.FormatDuration(likely(g)))
 		if g.Cap > 0 {
 			words = append(words, "cap: "+policyfile.FormatDuration(round(g.Cap)))
 		}
@@ -94,6 +94,12 @@ func round(d time.Duration) time.Duration {
 		unit *= 10
 	}
 	return d.Round(unit)
+}
+
+// likely is the base that someone has set, most likely: near the estimate, since what is
+// possible is a wide range where there are few waits, or where a busy machine has made them late.
+func likely(g law.Growth) time.Duration {
+	return max(simplest(max(g.Low, g.Base-g.Base/4), min(g.High, g.Base+g.Base/4)), time.Millisecond)
 }
 
 // simplest is the duration between two that is the shortest to write: the one that someone
