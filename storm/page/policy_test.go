@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storm"
 )
@@ -36,6 +37,7 @@ func with(text, dependency string) string {
 }
 
 func TestPolicyFile(t *testing.T) {
+	race.TooSlow(t, "whole scenarios; TestRun asks the handler, too")
 	ask := func(dependency string) (names []string, retries float64) {
 		w := post(t, Handler(read), with("search never payments", dependency))
 		var body struct {
@@ -79,6 +81,7 @@ func TestPolicyFileRefusals(t *testing.T) {
 
 // A case runs as it is: the page comes to the verdict of forbear sim run.
 func TestCases(t *testing.T) {
+	race.TooSlow(t, "whole scenarios; TestRun asks the handler, too")
 	for _, s := range storm.Named() {
 		if e, err := s.Estimate(storm.Options{}); err != nil || e.Events > ringtest.Size(1e6, 1e9) {
 			continue
