@@ -124,6 +124,9 @@ func partial(t *testing.T, share float64, base time.Duration, workers int) {
 	var sum struct{ allowed, idealDone, idealSends, done, sends, firsts int }
 	var ideal, got time.Duration
 	seeds := ringtest.Size[uint64](1, 3)
+	if base == time.Second && workers == 64 {
+		seeds = 3 // two such waits are the whole run: one in a hundred takes 1.3 times as long by luck
+	}
 	for seed := range seeds {
 		d := dependency{seed: seed, share: constant(share), takes: 10 * time.Millisecond}
 		allowed := d.allowed(partialItems, 4, share)
@@ -153,12 +156,8 @@ func partial(t *testing.T, share float64, base time.Duration, workers int) {
 	if sum.idealDone != sum.allowed {
 		t.Errorf("the oracle did %d, and the attempts allow %d", sum.idealDone, sum.allowed)
 	}
-	most := 1.3
-	if seeds < 3 {
-		most = 1.6 // the waits of a single run have their luck: one run in a hundred takes 1.3 times as long
-	}
-	if got.Seconds() > most*ideal.Seconds() {
-		t.Errorf("99 %% after %v, want at most %.1f times the ideal %v", got, most, ideal)
+	if 10*got > 13*ideal {
+		t.Errorf("99 %% after %v, want at most 1.3 times the ideal %v", got, ideal)
 	}
 	if 10*sum.sends > 11*sum.idealSends {
 		t.Errorf("%d sends, want at most 1.1 times the ideal %d", sum.sends, sum.idealSends)

@@ -102,6 +102,12 @@ func likely(g law.Growth) time.Duration {
 	return max(simplest(max(g.Low, g.Base-g.Base/4), min(g.High, g.Base+g.Base/4)), time.Millisecond)
 }
 
+// timeout is the time-out that someone has set, most likely, of an attempt that took so long:
+// the client counts from before the request arrives, and is late to end.
+func timeout(took time.Duration) time.Duration {
+	return simplest(took-took/10, took+max(took/20, 100*time.Millisecond))
+}
+
 // simplest is the duration between two that is the shortest to write: the one that someone
 // has set, most likely.
 func simplest(low, high time.Duration) time.Duration {
@@ -130,8 +136,7 @@ func (r *Report) learn(k *known) {
 			}
 		case f.ID == k.hang && len(f.Runs) > 0 && f.Runs[0].sends() > 0:
 			if a := f.Runs[0].Arrivals[0]; a.Gone > 0 {
-				took := a.Gone - a.At // the client counts from before the request arrives, and is late to end
-				r.attempt = simplest(took-took/10, took+max(took/20, 100*time.Millisecond))
+				r.attempt = timeout(a.Gone - a.At)
 			}
 		case f.group != "" && f.Outcome == Fails:
 			code := strings.Split(f.ID, "/")[1]

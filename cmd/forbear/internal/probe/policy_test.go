@@ -25,3 +25,12 @@ func TestLikely(t *testing.T) {
 		}
 	}
 }
+
+// TestTimeout: an attempt that ends a little late has the time-out that was set.
+func TestTimeout(t *testing.T) {
+	for took, want := range map[int]int{990: 1000, 1003: 1000, 1100: 1000, 1250: 1200, 2520: 2500, 5110: 5000, 10_400: 10_000} { // milliseconds
+		if got := timeout(time.Duration(took) * time.Millisecond); got != time.Duration(want)*time.Millisecond {
+			t.Errorf("%d ms: %s, want %d ms", took, got, want)
+		}
+	}
+}
